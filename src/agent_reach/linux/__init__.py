@@ -1,0 +1,1 @@
+"""What the kernel offers, as plain functions: system calls, their numbers, filters and descriptors."""

@@ -1,0 +1,1 @@
+"""System call filters: the policy as data, its compiler, and user notification."""
