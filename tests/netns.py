@@ -46,7 +46,8 @@ class NetworkNamespace:
         return ["unshare", *own_user, "--net", "--mount", "--propagation", "private"]
 
     def _script(self):
-        lines = ["set -e", "ip link set lo up"]
+        # Whoever runs in it may listen on port 53.
+        lines = ["set -e", "ip link set lo up", "echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start"]
         for address in self.addresses:
             width = 128 if ":" in address else 32
             lines.append(f"ip address add {shlex.quote(address)}/{width} dev lo")

@@ -23,12 +23,12 @@ def test_an_address_put_on_lo_is_heard_inside_the_namespace_and_nowhere_else(own
     listen = (
         "import socket; s = socket.create_server(('8.8.8.8', 53)); print('up', flush=True); s.accept(); print('heard')"
     )
-    listener = space.popen(["python3", "-c", listen], stdout=-1, text=True)
-    try:
-        assert listener.stdout.readline() == "up\n"
-        done = space.run(["python3", "-c", "import socket; socket.create_connection(('resolver.test', 53), 5)"])
-        assert done.returncode == 0, done.stderr
-        assert listener.communicate(timeout=20)[0] == "heard\n"
-    finally:
-        listener.kill()
-        listener.wait()
+    connect = "import socket; socket.create_connection(('resolver.test', 53), 5).close()"
+    with space.popen(["python3", "-c", listen], stdout=-1, text=True) as listener:
+        try:
+            assert listener.stdout.readline() == "up\n"
+            done = space.run(["python3", "-c", connect])
+            assert done.returncode == 0, done.stderr
+            assert listener.communicate(timeout=20)[0] == "heard\n"
+        finally:
+            listener.kill()
