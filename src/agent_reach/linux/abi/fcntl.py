@@ -1,4 +1,3 @@
-
 """asm-generic/fcntl.h, linux/fcntl.h, linux/openat2.h, linux/close_range.h, linux/stat.h."""
 
 AT_FDCWD = -100

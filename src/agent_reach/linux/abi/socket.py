@@ -1,4 +1,3 @@
-
 """linux/socket.h, linux/in.h, linux/in6.h, linux/tcp.h, linux/udp.h and asm-generic/socket.h."""
 
 AF_UNSPEC = 0
