@@ -19,7 +19,8 @@ from postgres import NoPostgresError, Postgres, is_taken
 
 pytestmark = pytest.mark.postgres
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "sync_users"
+TESTS = Path(__file__).parents[1]
+EXAMPLE = TESTS.parent / "examples" / "sync_users"
 LOG_DIRECTORY = Path("/tmp/log")
 KEY = Path("/etc/secrets/user-sync-db.key")
 SERVICE_ADDRESS = "10.96.0.10"
@@ -40,38 +41,16 @@ INSERT INTO users VALUES
 GRANT SELECT ON users TO devuser, produser;
 """
 
-# Answers as Vault's KV v2 engine does, from the file named by argv[1]; writes down who asked for what.
+# A KV v2 server in a process of its own, so that it can live in the namespace; ends with its standard input.
 KV2_SERVER = """
-import http.server, json, sys
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        state = json.load(open(sys.argv[1]))
-        with open(sys.argv[1] + ".asked", "a") as asked:
-            asked.write(self.path + " " + self.headers.get("User-Agent", "") + chr(10))
-        if self.headers.get("X-Vault-Token") != state["token"]:
-            return self.answer(403, {"errors": ["permission denied"]})
-        secret = state["secrets"].get(self.path.removeprefix("/v1/"))
-        if secret is None:
-            return self.answer(404, {"errors": []})
-        metadata = {"version": 1, "created_time": "2026-11-30T00:00:00Z", "deletion_time": "", "destroyed": False}
-        self.answer(200, {"request_id": "1", "lease_id": "", "renewable": False, "lease_duration": 0,
-                          "data": {"data": secret, "metadata": metadata}})
-
-    def answer(self, status, body):
-        content = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *args):
-        pass
-
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from kv2_server import Kv2Server
+with Kv2Server(json.loads(sys.argv[2]), token=sys.argv[3]) as server:
+    print(server.address, flush=True)
+    sys.stdin.read()
+    agents = [headers.get("User-Agent", "") for headers in server.headers]
+    print(json.dumps([server.requests, agents]))
 """
 
 # Prints a line for every connection that reaches 8.8.8.8:53.
@@ -213,31 +192,32 @@ def job(tmp_path, script_python, run_reach):
 
 
 class Vault:
-    """The address of a running KV v2 server, and the file that holds what it knows."""
+    """A running KV v2 server in the namespace that holds these fields of prod/user-sync."""
 
-    def __init__(self, address, state):
-        self.env = {"VAULT_ADDR": address, "VAULT_TOKEN": TOKEN}
-        self.state = state
+    def __init__(self, namespace, fields):
+        known = json.dumps({"secret/prod/user-sync": fields})
+        command = [sys._base_executable, "-c", KV2_SERVER, TESTS, known, TOKEN]
+        self.process = namespace.popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.env = {"VAULT_ADDR": self.process.stdout.readline().strip(), "VAULT_TOKEN": TOKEN}
 
-    def hold(self, secrets):
-        self.state.write_text(json.dumps({"token": TOKEN, "secrets": {"secret/data/prod/user-sync": secrets}}))
-
-    def asked(self):
-        return Path(f"{self.state}.asked").read_text().splitlines()
+    def stop(self):
+        """End the server; returns the requests that it saw and the programs that sent them."""
+        said, _ = self.process.communicate(timeout=20)
+        return json.loads(said)
 
 
 @pytest.fixture
-def vault(world, tmp_path):
-    """A KV v2 server in the namespace, holding all three secrets."""
-    state = tmp_path / "vault.json"
-    server = world.namespace.popen([sys._base_executable, "-c", KV2_SERVER, state], stdout=subprocess.PIPE, text=True)
-    with server:
-        vault = Vault(f"http://127.0.0.1:{server.stdout.readline().strip()}", state)
-        vault.hold(SECRETS)
-        try:
-            yield vault
-        finally:
-            server.kill()
+def vault(world):
+    """Start a KV v2 server in the namespace: a function of the fields that it holds."""
+    with ExitStack() as stack:
+
+        def start(fields):
+            server = Vault(world.namespace, fields)
+            stack.enter_context(server.process)
+            stack.callback(server.process.kill)
+            return server
+
+        yield start
 
 
 def test_the_example_is_the_seeds_script_without_a_branch_for_any_environment():
@@ -280,29 +260,33 @@ def test_dev_without_a_database_name_runs_nothing(job, log_directory, world):
 
 
 def test_prod_takes_its_secrets_from_vault(job, log_directory, world, vault):
-    done = job.run(world, "prod", **vault.env)
+    server = vault(SECRETS)
+    done = job.run(world, "prod", **server.env)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Synced 3 users\n"
     assert "Synced 3 users" in (log_directory / "sync.log").read_text()
-    assert [line.split()[0] for line in vault.asked()] == ["/v1/secret/data/prod/user-sync"]  # one read per path
+    requests, _ = server.stop()
+    assert requests == ["GET /v1/secret/data/prod/user-sync"], "one read per path and run"
 
 
 def test_prod_takes_its_secrets_from_the_users_own_provider_with_hvac(job, log_directory, world, vault):
     job.use_hvac()
-    done = job.run(world, "prod", **vault.env)
+    server = vault(SECRETS)
+    done = job.run(world, "prod", **server.env)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Synced 3 users\n"
-    assert vault.asked()
-    assert all("requests" in line for line in vault.asked()), "hvac speaks through requests"
+    requests, agents = server.stop()
+    assert {request.partition("?")[0] for request in requests} == {"GET /v1/secret/data/prod/user-sync"}
+    assert all("requests" in agent for agent in agents), "hvac speaks through requests"
 
 
 @pytest.mark.parametrize("provider", ["built in", "hvac"])
 def test_a_missing_secret_is_named_and_nothing_runs(job, log_directory, world, vault, provider):
     if provider == "hvac":
         job.use_hvac()
-    vault.hold({"db-host": SERVICE_NAME, "db-user": "produser"})
+    server = vault({"db-host": SERVICE_NAME, "db-user": "produser"})
     job.add_to_main("print('started')")
-    done = job.run(world, "prod", **vault.env)
+    done = job.run(world, "prod", **server.env)
     assert done.returncode == 125
     assert MISSING in done.stderr
     assert done.stdout == ""
@@ -327,7 +311,7 @@ def test_a_connection_to_an_undeclared_address_is_refused_and_nothing_arrives(
     with listener:
         try:
             assert listener.stdout.readline() == "listening\n"
-            done = job.run(world, profile, **vault.env)
+            done = job.run(world, profile, **vault(SECRETS).env)
             assert done.returncode == 1
             assert "PermissionError: [Errno 13]" in done.stderr
             assert "denied connect 8.8.8.8:53" in done.stderr
