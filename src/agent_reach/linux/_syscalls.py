@@ -37,17 +37,29 @@ BPF_INSTRUCTION_BYTES = 8
 class SyscallError(OSError):
     """A system call was refused.
 
+    The name of the call is looked up when somebody asks: on the way to a run refusals are expected, such as
+    those of the self-test, and the table of names is not worth its import there.
+
     Args:
         errno: error number.
-        call: name of the call.
-        arguments: its arguments; buffers are shown by their length only.
+        call: name of the call, or its number on this machine.
+        arguments: its arguments; messages show buffers by their length only.
     """
 
-    def __init__(self, errno: int, call: str, arguments: tuple[Argument, ...] = ()) -> None:
-        shown = ", ".join(_show(argument) for argument in arguments)
-        super().__init__(errno, f"{call}({shown}): {os.strerror(errno)}")
-        self.call = call
+    def __init__(self, errno: int, call: str | int, arguments: tuple[Argument, ...] = ()) -> None:
+        super().__init__(errno, os.strerror(errno))
+        self._call = call
         self.arguments = arguments
+
+    @property
+    def call(self) -> str:
+        """Name of the call."""
+        return self._call if isinstance(self._call, str) else name_of(self._call)
+
+    def __str__(self) -> str:
+        """Render ``[Errno 1] mount('/a', ...): Operation not permitted``."""
+        shown = ", ".join(_show(argument) for argument in self.arguments)
+        return f"[Errno {self.errno}] {self.call}({shown}): {self.strerror}"
 
 
 class _Libc:
@@ -190,7 +202,7 @@ def syscall(call_number: int, *arguments: Argument) -> int:
     libc = _libc()
     result = libc.syscall(libc.long(call_number), *[_to_c(libc, argument) for argument in arguments])
     if result < 0:
-        raise SyscallError(libc.get_errno(), name_of(call_number), arguments)
+        raise SyscallError(libc.get_errno(), call_number, arguments)
     return result
 
 
