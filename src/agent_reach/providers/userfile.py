@@ -158,4 +158,9 @@ def _names(line: bytes, name: bytes) -> bool:
     if name not in line or line[:1] in (b" ", b"\t", b"#"):
         return False
     before, _name, after = line.partition(name)
-    return not (before[-1:] + after[:1]).replace(b"_", b"a").isalnum() or not (before[-1:] or after[:1])
+    return not _in_word(before[-1:]) and not _in_word(after[:1])
+
+
+def _in_word(char: bytes) -> bool:
+    """Say whether a byte can be part of a name."""
+    return char.isalnum() or char == b"_"

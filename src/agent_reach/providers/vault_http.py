@@ -98,10 +98,12 @@ class VaultHttp:
         """Return a connection that is opened by its first request."""
         if not self._secure:
             return http.client.HTTPConnection(self._host, self._port, timeout=seconds)
-        context = ssl.create_default_context(
-            cafile=self._env.get("VAULT_CACERT") or None,
-            capath=self._env.get("VAULT_CAPATH") or None,
-        )
+        cafile, capath = self._env.get("VAULT_CACERT") or None, self._env.get("VAULT_CAPATH") or None
+        try:
+            context = ssl.create_default_context(cafile=cafile, capath=capath)
+        except OSError as error:
+            reason = error.strerror or "not a certificate"
+            raise SourceError(f"VAULT_CACERT or VAULT_CAPATH cannot be read: {reason}") from None
         return http.client.HTTPSConnection(self._host, self._port, timeout=seconds, context=context)
 
     def _headers(self, credential: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from agent_reach.contract.model import EnvGrant, Origin
 from agent_reach.errors import ProviderError
 from agent_reach.providers.resolve import resolve_env
@@ -52,7 +53,9 @@ def test_an_undeclared_name_is_absent_and_an_optional_one_too(resolve):
 
 
 def test_pass_through(resolve):
-    resolved = resolve(EnvGrant("A"), EnvGrant("B"), EnvGrant("E"), EnvGrant("F", allow_empty=True), env={"A": "1", "E": "", "F": ""})
+    resolved = resolve(
+        EnvGrant("A"), EnvGrant("B"), EnvGrant("E"), EnvGrant("F", allow_empty=True), env={"A": "1", "E": "", "F": ""}
+    )
     assert resolved.values == {"A": "1", "F": ""}
     assert resolved.injected == (("A", "env://A"), ("F", "env://F"))
 
@@ -187,18 +190,26 @@ def test_fields_of_a_json_file(resolve, tmp_path):
     assert typo.endswith("; it has `user`")
 
 
+CHEAP = """\
+import sys
+from agent_reach.contract.model import EnvGrant
+from agent_reach.providers.resolve import resolve_env
+grants = (
+    EnvGrant("A", source="env://PATH"),
+    EnvGrant("B", default="1"),
+    EnvGrant("T", template="{{B}}"),
+    EnvGrant("C", source="file://s"),
+)
+resolved = resolve_env(grants, caller_env={{"PATH": "/bin"}}, home={home!r}, contract_dir={home!r})
+assert resolved.values == {{"A": "/bin", "B": "1", "C": "x", "T": "1"}}, resolved
+heavy = "threading json re typing socket subprocess enum dataclasses yaml collections importlib.metadata"
+print(sorted(set(heavy.split()) & set(sys.modules)))
+"""
+
+
 def test_cheap_contracts_import_nothing_heavy(tmp_path):
     (tmp_path / "s").write_text("x")
-    code = (
-        "import sys\n"
-        "from agent_reach.contract.model import EnvGrant\n"
-        "from agent_reach.providers.resolve import resolve_env\n"
-        f"r = resolve_env((EnvGrant('A', source='env://PATH'), EnvGrant('B', default='1'), EnvGrant('T', template='{{B}}'), EnvGrant('C', source='file://s')),"
-        f" caller_env={{'PATH': '/bin'}}, home={str(tmp_path)!r}, contract_dir={str(tmp_path)!r})\n"
-        "assert r.values == {'A': '/bin', 'B': '1', 'C': 'x', 'T': '1'}, r\n"
-        "heavy = {'threading', 'json', 're', 'typing', 'socket', 'subprocess', 'enum', 'dataclasses', 'yaml', 'collections', 'importlib.metadata'}\n"
-        "print(sorted(heavy & set(sys.modules)))\n"
-    )
+    code = CHEAP.format(home=str(tmp_path))
     # -S: what site-packages import by .pth files is not ours
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from agent_reach.providers.uri import Ref, UriError, parse
 from hypothesis import given
 from hypothesis import strategies as st
+
+from agent_reach.providers.uri import Ref, UriError, parse
 
 
 @pytest.mark.parametrize(
