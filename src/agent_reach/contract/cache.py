@@ -47,7 +47,9 @@ def entry_key(parts: Iterable[str], data: bytes) -> str:
         parts: profile, targets, path and home, in a fixed order.
         data: content of the document.
     """
-    return digest([FORMAT.encode(), __version__.encode(), *(part.encode("utf-8", "surrogateescape") for part in parts), data])
+    return digest(
+        [FORMAT.encode(), __version__.encode(), *(part.encode("utf-8", "surrogateescape") for part in parts), data]
+    )
 
 
 def fetch(place: str, key: str) -> Contract | None:
@@ -124,7 +126,7 @@ def _parse(text: str) -> object:
 
         return json.loads(text)
     try:
-        value, end = make_scanner(_Context)(text, 0)
+        value, end = make_scanner(_Context)(text, 0)  # type: ignore[arg-type]  # any object with these attributes
     except StopIteration:
         raise Mismatch from None
     if end != len(text):
@@ -141,7 +143,6 @@ class _Context:
     parse_float = float
     parse_int = int
     parse_constant = None
-    memo: dict[str, str] = {}  # noqa: RUF012 - the scanner's own memo lives in C and is cleared after each call
 
 
 def _unchanged(others: object) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from agent_reach.contract import units
-from agent_reach.contract.fields import Fields, convert, mapping_fields, mistyped
+from agent_reach.contract.fields import convert, mapping_fields, mistyped
 from agent_reach.contract.model import Limit
 from agent_reach.contract.nodes import Bad, Map, Node, Scalar
 from agent_reach.contract.origin import origin_of
 from agent_reach.contract.scalars import kind_of
 from agent_reach.contract.sink import Refusal, shown, suggestion
-from agent_reach.contract.table import NOW, TYPES, Key, children, HOLDER, key_at
+from agent_reach.contract.table import HOLDER, NOW, TYPES, Key, children, key_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

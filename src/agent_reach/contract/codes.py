@@ -7,7 +7,7 @@ CODES: dict[str, str] = {
     "E_CHOICE": "A profile has to be chosen, or the chosen profile or target is not in the contract.",
     "E_DOCUMENTS": "The file holds more than one YAML document.",
     "E_DUPLICATE_ENTRY": "Two entries of one list have the same merge key (path, name, or host, port and protocol).",
-    "E_DUPLICATE_KEY": "A key is written twice in one mapping; an own key beside a merged one (`<<`) is not a duplicate.",
+    "E_DUPLICATE_KEY": "A key is written twice in one mapping; an own key beside a merged one (`<<`) is none.",
     "E_EMPTY": "The file holds no mapping at all.",
     "E_ENCODING": "The file is not UTF-8, or holds control or text-direction characters.",
     "E_EXTENDS": "`extends` names nothing, leads out of the repository, or comes back to itself.",

@@ -112,7 +112,8 @@ def with_cli_grants(
 
     Args:
         contract: the contract.
-        read, write: paths, relative to `cwd`.
+        read: paths to read, relative to `cwd`.
+        write: paths to write, relative to `cwd`.
         net: ``host:port``.
         passes: names of variables that pass through.
         commands: names of commands.

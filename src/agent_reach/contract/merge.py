@@ -31,7 +31,8 @@ def overlay(far: Node, near: Node, sink: Sink, at: str = "") -> Node:
     """Lay a nearer node over a farther one.
 
     Args:
-        far, near: nodes without merge keys (see `flatten`).
+        far: node of the farther layer, without merge keys (see `flatten`).
+        near: node of the nearer layer, without merge keys.
         sink: takes a finding when a mapping is laid over something else, which would be ignored in silence.
         at: dotted path from the holder.
     """

@@ -132,7 +132,8 @@ class Contract(Record):
         profile: chosen profile, empty for the top level.
         targets: chosen targets, in order.
         identity, files, env, network, commands: grants, in order of first appearance.
-        limits: name to limit; names of CONTRACT section 8 (``scratch`` and ``scratch_inodes``, ``io_read``, ``io_write``).
+        limits: name to limit, in the order of the table; ``scratch_inodes``, ``io_read`` and ``io_write`` are names of
+            their own.
         sandbox, options: as written or default.
         project_read: ``all``, ``code`` or ``none``.
         python: interpreter asked for, or empty.

@@ -13,9 +13,24 @@ from agent_reach.contract.sink import shown
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Protocol
 
     from agent_reach.contract.sink import Sink
+
+    class _Mark(Protocol):
+        line: int
+        column: int
+
+    class _Event(Protocol):
+        """The attributes of PyYAML's events that are used; each event has some of them."""
+
+        anchor: str | None
+        tag: str | None
+        value: str
+        style: str | None
+        start_mark: _Mark
+        end_mark: _Mark
+
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 50_000
@@ -72,12 +87,13 @@ def _decode(data: bytes, doc: Doc, sink: Sink) -> str:
     return text
 
 
-def _events(text: str, doc: Doc, sink: Sink) -> Iterator[Any]:
+def _events(text: str, doc: Doc, sink: Sink) -> Iterator[_Event]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    events: Iterator[_Event] = yaml.parse(text, Loader=loader)  # type: ignore[assignment]  # see _Event
     try:
-        yield from yaml.parse(text, Loader=loader)
+        yield from events
     except yaml.YAMLError as error:
         _syntax(error, text, doc, sink)
         raise Unreadable from None
@@ -123,7 +139,7 @@ class _Frame:
 
     __slots__ = ("anchor", "column", "entries", "is_map", "items", "key", "line", "pending", "size")
 
-    def __init__(self, event: Any, key: str, *, is_map: bool) -> None:
+    def __init__(self, event: _Event, key: str, *, is_map: bool) -> None:
         self.line, self.column = event.start_mark.line + 1, event.start_mark.column + 1
         self.anchor: str | None = event.anchor
         self.key = key
@@ -151,7 +167,7 @@ class _Reader:
         self._documents = 0
         self._nodes = 0
 
-    def take(self, event: Any) -> None:
+    def take(self, event: _Event) -> None:
         """Take one event of the parser."""
         name = type(event).__name__.removesuffix("Event")
         if name == "DocumentStart":
@@ -165,14 +181,14 @@ class _Reader:
         elif name in ("SequenceEnd", "MappingEnd"):
             self._close()
 
-    def _start_document(self, event: Any) -> None:
+    def _start_document(self, event: _Event) -> None:
         self._documents += 1
         if self._documents > 1:
             place = self._place(event, "")
             self._sink.add(place, "E_DOCUMENTS", "the file holds more than one document", "a contract is one document")
             raise Unreadable
 
-    def _open(self, event: Any, *, is_map: bool) -> None:
+    def _open(self, event: _Event, *, is_map: bool) -> None:
         key = self._next_key()
         self._no_tag(event, key)
         if len(self._frames) >= MAX_DEPTH:
@@ -187,7 +203,7 @@ class _Reader:
         node: Node = Map(*place, frame.entries) if frame.is_map else Seq(*place, tuple(frame.items))
         self._place_node(node, frame.size, frame.anchor)
 
-    def _scalar(self, event: Any) -> None:
+    def _scalar(self, event: _Event) -> None:
         key = self._next_key()
         self._no_tag(event, key)
         self._name_anchor(event, key)
@@ -196,15 +212,16 @@ class _Reader:
         node = Scalar(self._doc, start.line + 1, start.column + 1, key, event.value, not event.style)
         self._place_node(node, 1, event.anchor)
 
-    def _alias(self, event: Any) -> None:
+    def _alias(self, event: _Event) -> None:
         place = self._place(event, self._next_key())
-        name = shown(event.anchor)
-        if event.anchor not in self._anchors:
+        anchor = event.anchor or ""
+        name = shown(anchor)
+        if anchor not in self._anchors:
             known = ", ".join(sorted(self._anchors)) or "none"
             self._sink.add(place, "E_ALIAS", f"the alias {name} has no anchor before it", f"anchors so far: {known}")
             self._place_node(place, 1, None)
             return
-        anchored = self._anchors[event.anchor]
+        anchored = self._anchors[anchor]
         if anchored is None:
             self._sink.add(place, "E_ALIAS", f"the alias {name} stands inside its own anchor")
             raise Unreadable
@@ -259,12 +276,12 @@ class _Reader:
             return f"{frame.key}[{len(frame.items)}]"
         return joined(frame.key, frame.pending.text) if frame.pending else frame.key
 
-    def _no_tag(self, event: Any, key: str) -> None:
+    def _no_tag(self, event: _Event, key: str) -> None:
         if event.tag is not None:
             tag = str(event.tag).replace("tag:yaml.org,2002:", "!!")
             self._sink.add(self._place(event, key), "E_TAG", f"the tag {shown(tag)} is used", "contracts have no tags")
 
-    def _name_anchor(self, event: Any, key: str) -> None:
+    def _name_anchor(self, event: _Event, key: str) -> None:
         if event.anchor is None:
             return
         if event.anchor in self._anchors:
@@ -272,7 +289,7 @@ class _Reader:
             self._sink.add(place, "E_ALIAS", f"the anchor {shown(event.anchor)} is defined twice")
         self._anchors[event.anchor] = None
 
-    def _place(self, event: Any, key: str) -> Bad:
+    def _place(self, event: _Event, key: str) -> Bad:
         return _at(self._doc, event.start_mark.line + 1, event.start_mark.column + 1, key)
 
 

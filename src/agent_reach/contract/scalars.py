@@ -14,6 +14,7 @@ _TRUE = frozenset(("true", "True", "TRUE"))
 _FALSE = frozenset(("false", "False", "FALSE"))
 _SPECIAL = frozenset((".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN"))
 _MAX_DIGITS = 18
+_HUGE = 1_000_000_000_000_000_000
 _BASES = {"0x": (16, "0123456789abcdefABCDEF"), "0o": (8, "01234567")}
 
 
@@ -39,7 +40,7 @@ def flag_of(node: Scalar) -> bool:
 def whole_of(text: str) -> int:
     """Return the value of a whole number; one of more than 18 digits counts as 10^18."""
     if len(text.lstrip("+-")) > _MAX_DIGITS:
-        return -(10**_MAX_DIGITS) if text.startswith("-") else 10**_MAX_DIGITS
+        return -_HUGE if text.startswith("-") else _HUGE
     base = _BASES.get(text[:2])
     return int(text[2:], base[0]) if base else int(text)
 
