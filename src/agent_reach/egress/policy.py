@@ -8,6 +8,7 @@ text of a rule.
 from __future__ import annotations
 
 from agent_reach._util.record import Record
+from agent_reach._util.visible import visible
 from agent_reach.egress import addresses, hostnames
 
 TYPE_CHECKING = False
@@ -134,7 +135,7 @@ class Policy:
         """Decide on a connection by name, before the name is resolved; `admit` decides on what it resolves to."""
         host = hostnames.canonical(name)
         if host is None:
-            return Decision(False, _visible(name), port, None, f"{_visible(name)} is no host name", "")
+            return Decision(False, visible(name, 100), port, None, f"{visible(name, 100)} is no host name", "")
         if hostnames.is_localhost(host):
             answers = [self.decide_address(address, port) for address in _LOOPBACKS]
             best = next((answer for answer in answers if answer.allowed), answers[0])
@@ -225,8 +226,3 @@ def _entry(host: str, port: int) -> str:
     """Return the YAML line that grants a host and port; without a port it leaves a place for one."""
     quoted = f'"{host}"' if ":" in host else host
     return f"- {{host: {quoted}, port: {port or 'PORT'}, protocol: tcp}}"
-
-
-def _visible(name: str) -> str:
-    """Return hostile text in printable ASCII of bounded length."""
-    return ascii(name[:100])[1:-1]

@@ -1,0 +1,343 @@
+"""Where a connect goes: to the host by a rule, to the sandbox's own side, or nowhere."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+
+from agent_reach._util.record import Record
+from agent_reach.egress import addresses, sockaddr, tcp
+from agent_reach.egress.dial import Target, hand_in
+from agent_reach.egress.pending import Waiting
+from agent_reach.egress.policy import Decision
+from agent_reach.linux import sockets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_reach.egress.call import Call
+    from agent_reach.egress.channel import Channels
+    from agent_reach.egress.closing import Closer
+    from agent_reach.egress.denials import Denials
+    from agent_reach.egress.dial import Dialer
+    from agent_reach.egress.inside import Connector, Outcome
+    from agent_reach.egress.ledger import Ledger
+    from agent_reach.egress.names import Names
+    from agent_reach.egress.pending import Waitlist
+    from agent_reach.egress.policy import Policy
+    from agent_reach.egress.resolve import Resolved, Resolver
+    from agent_reach.egress.stub import Stub
+
+CHANNEL_NAME = b"reach"  # in the abstract namespace
+
+_DNS_PORT = 53
+_RESOLVE_SECONDS = 30.0
+_MOST_BACKLOG = 4096
+_INTERNET = (socket.AF_INET, socket.AF_INET6)
+
+
+class Side(Record):
+    """Which side a run's own sockets are on.
+
+    Args:
+        netns_cookie: cookie of its network namespace, 0 in tier ``reduced``, where it is the host's.
+        nameservers: in tier ``reduced``, addresses whose port 53 means our own resolver.
+    """
+
+    netns_cookie: int
+    nameservers: frozenset[bytes] = frozenset()
+
+    @property
+    def full(self) -> bool:
+        """Whether the run has a network namespace, and so a loopback, of its own."""
+        return self.netns_cookie != 0
+
+    def owns(self, sock: socket.socket) -> bool:
+        """Tell whether a socket belongs to the run's own network namespace."""
+        return self.full and tcp.netns_cookie(sock) == self.netns_cookie
+
+
+class Parts(Record):
+    """What the router works with; one of each per run."""
+
+    policy: Policy
+    names: Names
+    resolver: Resolver
+    stub: Stub
+    channels: Channels
+    dialer: Dialer
+    connector: Connector
+    waitlist: Waitlist
+    closer: Closer
+    ledger: Ledger
+    denials: Denials
+
+
+class _Connect(Record):
+    """One connect, read.
+
+    Args:
+        call: the call.
+        number: the caller's descriptor.
+        sock: descriptor of ours for the caller's socket.
+        raw: copy of the address.
+    """
+
+    call: Call
+    number: int
+    sock: socket.socket
+    raw: bytes
+
+
+class _Resolving(Waiting):
+    """A connect whose name is being resolved. A signal waits: there is no connection yet to go on by itself."""
+
+    def __init__(self, closer: Closer, connect: _Connect, deadline: float) -> None:
+        super().__init__(connect.call, deadline)
+        self._closer, self._connect = closer, connect
+
+    def expire(self) -> None:
+        """Give up, as a connect to a silent host does."""
+        self.call.answer(errno.ETIMEDOUT)
+        self._closer.release(self._connect.sock)
+
+    def abandon(self) -> None:
+        """Let go of the socket."""
+        self._closer.release(self._connect.sock)
+        self.call.abandon()
+
+
+class Router:
+    """Handles connect and listen.
+
+    A handler returns the error number to answer with, or None when the call is answered elsewhere.
+
+    Args:
+        side: the run's side.
+        parts: what it works with.
+    """
+
+    def __init__(self, side: Side, parts: Parts) -> None:
+        self._side, self._parts = side, parts
+
+    def connect(self, call: Call) -> int | None:
+        """Handle a connect."""
+        size = call.integer(2)
+        if not sockaddr.SMALLEST <= size <= sockaddr.LARGEST:
+            return errno.EINVAL
+        raw = call.read(call.args[1], size)
+        sock = self._take(call)
+        if sock is None:
+            return None
+        try:
+            error = self._route(_Connect(call, call.integer(0), sock, raw))
+        except BaseException:
+            self._parts.closer.release(sock)
+            raise
+        if error is not None:
+            self._parts.closer.release(sock)
+        return error
+
+    def listen(self, call: Call) -> int | None:
+        """Handle a listen: never on a socket that we handed in, which would listen on the host."""
+        sock = self._take(call)
+        if sock is None:
+            return None
+        try:
+            if sock.family in _INTERNET and not self._side.owns(sock):
+                if not self._side.full:
+                    self._parts.denials.listen(call)
+                return errno.EPERM
+            sock.listen(max(0, min(call.integer(1), _MOST_BACKLOG)))
+        finally:
+            self._parts.closer.release(sock)
+        return 0
+
+    # Every `_…` below that takes a connect returns an error number, and then its socket is still open; or None,
+    # and then the socket and the answer are somebody else's.
+
+    def _route(self, connect: _Connect) -> int | None:
+        """Part the families."""
+        if connect.sock.family in _INTERNET:
+            return self._internet(connect)
+        if connect.sock.family == socket.AF_UNIX:
+            return self._unix(connect)
+        if connect.sock.family == socket.AF_NETLINK and self._side.owns(connect.sock):
+            return self._in_place(connect)
+        return errno.EAFNOSUPPORT
+
+    def _internet(self, connect: _Connect) -> int | None:
+        """Connect an Internet socket."""
+        sock, raw = connect.sock, connect.raw
+        if sockaddr.family(raw) == socket.AF_UNSPEC:
+            # It dissolves a connection, and the next connect or send would choose where a socket of ours goes.
+            return self._in_place(connect) if self._side.owns(sock) else errno.EPERM
+        if not tcp.is_tcp(sock):
+            # Datagrams stay in the empty namespace; the resolver inside hears them, and nobody else.
+            datagrams = sock.type == socket.SOCK_DGRAM and self._side.owns(sock)
+            return self._in_place(connect) if datagrams else errno.EACCES
+        asked = sockaddr.inet(raw)
+        if asked is None or asked.family != sock.family:
+            return errno.EINVAL if sockaddr.family(raw) == sock.family else errno.EAFNOSUPPORT
+        if tcp.state(sock) != tcp.CLOSED:
+            return self._parts.dialer.join(connect.call, sock, raw)
+        return sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) or self._decide(connect, asked)
+
+    def _decide(self, connect: _Connect, asked: sockaddr.Inet) -> int | None:
+        """Ask the policy about an unconnected TCP socket."""
+        found = self._parts.names.asked(asked.address)
+        if found is None:
+            return self._literal(connect, asked)
+        if not found.name:
+            host = addresses.text(asked.address)
+            clause = "the address stands for no name that was asked for"
+            return self._refuse(connect.call, Decision(False, host, asked.port, clause=clause))
+        decision = self._parts.policy.decide_name(found.name, asked.port)
+        if not decision.allowed:
+            return self._refuse(connect.call, decision)
+        waiting = _Resolving(self._parts.closer, connect, self._parts.waitlist.now() + _RESOLVE_SECONDS)
+        self._parts.waitlist.add(waiting)
+
+        def arrived(resolved: Resolved) -> None:
+            if self._parts.waitlist.remove(waiting):
+                self._resolved(connect, decision, resolved, (len(asked.address), found.slot))
+
+        self._parts.resolver.resolve(found.name, arrived)
+        return None
+
+    def _literal(self, connect: _Connect, asked: sockaddr.Inet) -> int | None:
+        """Connect to a literal address."""
+        address = asked.address
+        if addresses.is_unspecified(address):  # Linux connects 0.0.0.0 and :: to the loopback
+            address = b"\x7f\x00\x00\x01" if len(address) == 4 else bytes(15) + b"\x01"
+        decision = self._parts.policy.decide_address(address, asked.port)
+        if decision.allowed:
+            return self._dial(connect, decision, address)
+        if self._side.full and addresses.is_loopback(address):
+            if not self._side.owns(connect.sock):  # a socket of the host cannot come back inside
+                return errno.EADDRNOTAVAIL
+            ended = self._noticing(connect.call, decision)
+            self._parts.connector.connect(connect.call, connect.sock, connect.raw, ended)
+            return None
+        if asked.port == _DNS_PORT and address in self._side.nameservers:
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._parts.stub.serve(ours)
+            return self._hand_over(connect, theirs)
+        return self._refuse(connect.call, decision)
+
+    def _resolved(self, connect: _Connect, decision: Decision, resolved: Resolved, wanted: tuple[int, int]) -> None:
+        """Go on with a connect whose name was resolved; it is answered here or later.
+
+        Args:
+            connect: the connect.
+            decision: the grant of the name.
+            resolved: what the name stands for now.
+            wanted: bytes of an address of the family that was asked for, and the slot of the fake address.
+        """
+        try:
+            error = self._choose(connect, decision, resolved, wanted)
+        except OSError as failure:
+            error = failure.errno or errno.EACCES
+        if error is not None:
+            connect.call.answer(error)
+            self._parts.closer.release(connect.sock)
+
+    def _choose(self, connect: _Connect, decision: Decision, resolved: Resolved, wanted: tuple[int, int]) -> int | None:
+        """Dial the address of a name that belongs to a slot, checked now."""
+        admission = self._parts.policy.admit(decision, resolved.addresses)
+        width, slot = wanted
+        fitting = [address for address in admission.addresses if len(address) == width]
+        if fitting:
+            return self._dial(connect, decision, fitting[slot % len(fitting)])
+        if admission.clause:
+            refused = decision.replace(allowed=False, clause=admission.clause, entry=admission.entry)
+            return self._refuse(connect.call, refused)
+        return errno.EHOSTUNREACH
+
+    def _dial(self, connect: _Connect, decision: Decision, address: bytes) -> int | None:
+        """Dial a checked address on a socket of ours."""
+        try:
+            where = sockaddr.pack(address, decision.port, connect.sock.family)
+        except ValueError:
+            return errno.ENETUNREACH
+        self._parts.ledger.connect(decision.host, addresses.text(address), decision.port)
+        self._parts.denials.forget(connect.call)
+        self._parts.dialer.dial(connect.call, connect.sock, Target(connect.number, where))
+        self._parts.closer.release(connect.sock)
+        return None
+
+    def _unix(self, connect: _Connect) -> int | None:
+        """Connect a Unix socket."""
+        name = sockaddr.unix(connect.raw)
+        if name is None:
+            return errno.EINVAL
+        if name.abstract and name.path == CHANNEL_NAME and connect.sock.type == socket.SOCK_STREAM:
+            theirs = self._parts.channels.open()
+            return errno.ECONNREFUSED if theirs is None else self._hand_over(connect, theirs)
+        if self._side.full and not self._side.owns(connect.sock):
+            return errno.EPERM
+        if name.abstract and not self._side.full:  # abstract names are the whole network namespace's
+            self._parts.denials.unix(connect.call, "@" + os.fsdecode(name.path))
+            return errno.EACCES
+        if name.abstract:
+            self._parts.connector.connect(connect.call, connect.sock, connect.raw, lambda _outcome: None)
+            return None
+        path = os.fsdecode(name.path)
+
+        def ended(outcome: Outcome) -> None:
+            if outcome.foreign:
+                self._parts.denials.unix(connect.call, path)
+
+        self._parts.connector.connect_path(connect.call, connect.sock, name.path, ended)
+        return None
+
+    def _hand_over(self, connect: _Connect, theirs: socket.socket) -> int | None:
+        """Put one end of a pair of ours in the place of the caller's socket."""
+        with theirs:
+            hand_in(connect.call, theirs, connect.number, connect.call.flags(connect.number))
+        connect.call.answer()
+        self._parts.closer.release(connect.sock)
+        return None
+
+    def _in_place(self, connect: _Connect) -> int:
+        """Connect the caller's own socket where that can never block: datagrams, netlink, AF_UNSPEC."""
+        return sockets.connect(connect.sock.fileno(), connect.raw)
+
+    def _noticing(self, call: Call, decision: Decision) -> Callable[[Outcome], None]:
+        """Return what records a connect to the sandbox's own loopback when nobody listens there.
+
+        The program gets ECONNREFUSED, as it would anywhere; a person may have meant the host's.
+        """
+
+        def ended(outcome: Outcome) -> None:
+            if outcome.refused:
+                self._parts.denials.connect(call, decision)
+
+        return ended
+
+    def _refuse(self, call: Call, decision: Decision) -> int:
+        """Take down a refusal."""
+        self._parts.denials.connect(call, decision)
+        return errno.EACCES
+
+    def _take(self, call: Call) -> socket.socket | None:
+        """Return a descriptor of ours for the caller's socket, None when the caller has gone.
+
+        What comes back is the open file, whatever the caller's threads do to the descriptor from now on.
+
+        Raises:
+            OSError: EBADF or ENOTSOCK.
+        """
+        fd = call.take(call.integer(0))
+        try:
+            sock = socket.socket(fileno=fd)
+        except OSError:
+            self._parts.closer.release_fd(fd)
+            raise
+        if call.valid():
+            return sock
+        self._parts.closer.release(sock)
+        call.abandon()
+        return None
