@@ -1,1 +1,1 @@
-"""What the kernel offers, as plain functions: system calls, their numbers, filters and descriptors."""
+"""The only code that talks to the kernel below Python's `os`: one file per mechanism, no policy."""

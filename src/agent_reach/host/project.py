@@ -1,0 +1,191 @@
+"""The project: the directory that is readable without a grant, minus what must stay hidden."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+
+from agent_reach.errors import Unavailable
+from agent_reach.host.model import ProjectFact
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterable
+    from types import ModuleType
+
+# CONTRACT section 3. Contracts are hidden as well: a program has no use for the list of what it may reach.
+_HIDDEN = (".env*", ".git", "*.pem", "*.key", "id_*", "reach.lock", "reach.yaml", "*.reach.yaml", "*-reach.yaml")
+# Things in a writable directory that other programs of the host run or obey later (CONTRACT section 4).
+_PROTECTED = (
+    ".envrc",
+    ".vscode",
+    ".idea",
+    ".pre-commit-config.yaml",
+    ".reach",
+    "reach.lock",
+    ".git/hooks",
+    ".git/config",
+)
+_CONTRACTS = ("reach.yaml", "*.reach.yaml", "*-reach.yaml")
+_CODE = (".py", ".pyi", ".pyx", ".pth", ".so", ".typed")
+# Looking for hidden names costs about 2 us an entry; a tree beyond this needs `project: {read: code}`.
+_MOST_ENTRIES = 50_000
+
+
+def look_at_project(
+    root: str, *, skip: tuple[str, ...], contract: str, shown: tuple[str, ...] = (), code_only: bool = False
+) -> ProjectFact:
+    """List what stays hidden below `root`.
+
+    Args:
+        root: absolute, real path of the project.
+        skip: directories that other mounts replace (the active virtual environment).
+        contract: absolute path of the contract, hidden under whatever name.
+        shown: paths that a grant names exactly; they are not hidden.
+        code_only: hide every file that is neither Python source nor package data.
+
+    Raises:
+        Unavailable: the tree is too large to be looked through.
+    """
+    masks: list[tuple[str, str]] = []
+    pending, seen = [root], 0
+    while pending:
+        directory = pending.pop()
+        try:
+            entries = list(os.scandir(directory))
+        except OSError:
+            continue
+        seen += len(entries)
+        if seen > _MOST_ENTRIES:
+            raise Unavailable(
+                "a project of that size",
+                needed=f"at most {_MOST_ENTRIES} entries below {root} to look for hidden names",
+                found="more",
+                fix="write `project: {read: code}`, or put the contract beside the code",
+            )
+        for entry in entries:
+            kind = _kind(entry)
+            if _hidden(entry, contract) and entry.path not in shown:
+                masks.append((entry.path, kind))
+            elif kind == "special" or (code_only and kind == "file" and not _is_code(entry, directory)):
+                masks.append((entry.path, kind))
+            elif kind == "directory" and entry.path not in skip:
+                pending.append(entry.path)
+    return ProjectFact(root=root, masks=tuple(masks))
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    """Tell directories, files, links, and the things that a mount must never carry inside (sockets, FIFOs, devices)."""
+    if entry.is_symlink():
+        return "symlink"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "file" if entry.is_file(follow_symlinks=False) else "special"
+
+
+def _is_code(entry: os.DirEntry[str], directory: str) -> bool:
+    """Say whether a file is Python source, or data inside a package."""
+    return entry.name.endswith(_CODE) or os.path.exists(os.path.join(directory, "__init__.py"))
+
+
+def _hidden(entry: os.DirEntry[str], contract: str) -> bool:
+    """Say whether the entry is one of the names that stay hidden."""
+    name = entry.name
+    return entry.path == contract or any(fnmatch.fnmatchcase(name, pattern) for pattern in _HIDDEN)
+
+
+def special_entries(root: str) -> tuple[tuple[str, str], ...]:
+    """List sockets, FIFOs and devices below a granted directory: a bind mount would make them usable inside.
+
+    A connect through a read-only mount, or under Landlock, still reaches the host's service.
+
+    Raises:
+        Unavailable: the tree is too large to be looked through.
+    """
+    found: list[tuple[str, str]] = []
+    pending, seen = [root], 0
+    while pending:
+        try:
+            entries = list(os.scandir(pending.pop()))
+        except OSError:
+            continue
+        seen += len(entries)
+        if seen > _MOST_ENTRIES * 4:
+            raise Unavailable(
+                "a granted directory of that size",
+                needed=f"at most {_MOST_ENTRIES * 4} entries below {root} to look for sockets and devices",
+                found="more",
+                fix="grant the directories below it that the program needs",
+            )
+        for entry in entries:
+            kind = _kind(entry)
+            if kind == "special":
+                found.append((entry.path, kind))
+            elif kind == "directory":
+                pending.append(entry.path)
+    return tuple(found)
+
+
+def protected_entries(root: str, *, contract: str, environment: str) -> tuple[tuple[str, str], ...]:
+    """List existing entries of a writable directory that stay read-only.
+
+    Args:
+        root: real path of the directory.
+        contract: absolute path of the contract.
+        environment: prefix of the active virtual environment.
+    """
+    found = []
+    for name in _PROTECTED:
+        path = os.path.join(root, name)
+        if os.path.lexists(path) and not os.path.islink(path):
+            found.append((path, "directory" if os.path.isdir(path) else "file"))
+    for entry in os.scandir(root):
+        if any(fnmatch.fnmatchcase(entry.name, pattern) for pattern in _CONTRACTS) and entry.is_file():
+            found.append((entry.path, "file"))
+    if contract.startswith(root + "/"):
+        found.append((contract, "file"))
+    if environment.startswith(root + "/"):
+        found.append((environment, "directory"))
+    return tuple(found)
+
+
+def beside(script: str) -> list[str]:
+    """Return the script and, for one outside any project, the modules beside it that it imports, transitively.
+
+    Args:
+        script: absolute path.
+
+    Returns:
+        Files, and packages with a trailing slash.
+    """
+    import ast
+
+    directory = os.path.dirname(os.path.realpath(script))
+    shown = {script: None, os.path.realpath(script): None}
+    pending = [script]
+    while pending:
+        try:
+            with open(pending.pop(), "rb") as stream:
+                tree = ast.parse(stream.read(1 << 20))
+        except (OSError, SyntaxError, ValueError, RecursionError):
+            continue
+        for name in _imported(ast.walk(tree), ast):
+            module, package = os.path.join(directory, name + ".py"), os.path.join(directory, name)
+            if os.path.isfile(module) and module not in shown:
+                shown[module] = None
+                pending.append(module)
+            elif os.path.isfile(os.path.join(package, "__init__.py")):
+                shown[package + "/"] = None
+    return list(shown)
+
+
+def _imported(nodes: Iterable[ast.AST], ast: ModuleType) -> set[str]:
+    """Return the top-level names that import statements ask for."""
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.split(".")[0])
+    return names

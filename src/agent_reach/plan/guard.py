@@ -1,0 +1,55 @@
+"""The files of the Python-level guard: its code, its codec, and the table of what is granted."""
+
+from __future__ import annotations
+
+from agent_reach.plan import layout
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_reach.contract.model import Contract
+    from agent_reach.plan.facts import Facts
+
+
+def table(contract: Contract, facts: Facts) -> bytes:
+    """Write down what the guard may let pass without asking.
+
+    The guard explains and does not enforce: a path that is missing here is asked for, and one that is listed
+    too much is refused by the kernel.
+    """
+    known = facts.interpreter
+    library = [*facts.system.directories, known.stdlib, *known.search, known.prefix, known.base_prefix]
+    grants = list(zip(contract.files, facts.paths, strict=True))
+    read = [*library, known.executable, known.real, "/proc", "/dev", "/run/reach"]
+    read += [name.rstrip("/") for name, _ in facts.system.files]
+    read += [real for _, real in facts.system.files]
+    read += ["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/nsswitch.conf", "/etc/resolv.conf"]
+    read += [path for path, _ in facts.system.links]
+    read += [facts.project.root] if facts.project.root else []
+    read += [path.rstrip("/") for path in facts.project.files]
+    read += [path for command in facts.commands for pair in command.files for path in pair]
+    read += [path for command in facts.commands for path in command.directories]
+    scratch = ["/tmp", "/var/tmp", "/dev", "/proc", facts.caller.home]  # noqa: S108 - names inside
+    for grant, fact in grants:
+        names = [grant.path] if grant.source else [fact.path, fact.real]
+        read += names if grant.source or layout.reads(grant) else []
+    write = scratch + [name for grant, fact in grants if layout.writes(grant) for name in (fact.path, fact.real)]
+    sections = {
+        "read": [*read, *scratch],
+        "write": write,
+        "hidden": [path for path, _ in facts.project.masks],
+        "home": [facts.caller.home],
+        "library": library,
+        "host": [rule.host for rule in contract.network] + ["localhost"],
+    }
+    lines = [
+        f"{section} {_escaped(value)}"
+        for section, values in sections.items()
+        for value in dict.fromkeys(values)
+        if value
+    ]
+    return "\n".join(lines).encode("utf-8", "surrogateescape")
+
+
+def _escaped(value: str) -> str:
+    """Keep one value on one line."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n")

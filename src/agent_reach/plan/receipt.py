@@ -1,0 +1,52 @@
+"""The receipt: what is enforced, by which mechanism, in words that claim no more."""
+
+from __future__ import annotations
+
+from agent_reach.outcome import Enforced, Receipt
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent_reach.plan.model import SandboxPlan
+
+ENFORCED = "enforced"
+BEST_EFFORT = "best effort"
+NOT_ENFORCED = "not enforced"
+
+
+def make(plan: SandboxPlan, held: Mapping[str, str], *, started_by_root: bool) -> Receipt:
+    """Write the receipt of a plan.
+
+    Args:
+        plan: what was applied.
+        held: limit name to the mechanism that holds it for the whole tree; a limit that is missing is best effort.
+        started_by_root: root started the run.
+    """
+    full = plan.tier == "full"
+    landlock = f", Landlock ABI {plan.landlock}" if plan.landlock else ""
+    files = f"mount namespace{landlock}" if full else f"Landlock ABI {plan.landlock}"
+    lines = [
+        Enforced("undeclared files", ENFORCED, files),
+        Enforced(
+            "undeclared connections", ENFORCED, "network namespace, seccomp, broker" if full else "seccomp, broker"
+        ),
+        Enforced("undeclared environment", ENFORCED, "executed with a built environment"),
+        Enforced("system calls", ENFORCED, "seccomp"),
+        Enforced("commands", ENFORCED if full else BEST_EFFORT, "single files shown" if full else "Landlock"),
+        Enforced(
+            "other processes",
+            ENFORCED if full or plan.landlock else BEST_EFFORT,
+            "pid namespace" if full else "Landlock signal scope" if plan.landlock >= 6 else "broker",  # noqa: PLR2004
+        ),
+    ]
+    for limit in plan.limits:
+        by = held.get(limit.name, "")
+        level = ENFORCED if by else BEST_EFFORT
+        lines.append(Enforced(f"limits.{limit.name}", level, by or "rlimits, watchdog"))
+    notes = list(plan.notes)
+    if started_by_root and full:
+        notes.append("started by root: ran as an unprivileged uid")
+    elif started_by_root:
+        notes.append("uid 0, no capabilities")
+    return Receipt(plan.tier, tuple(lines), tuple(notes))

@@ -1,0 +1,293 @@
+"""From a request to a plan: find the contract, look at the host, build."""
+
+from __future__ import annotations
+
+import os
+
+from agent_reach._util.record import Record
+from agent_reach.contract import load
+from agent_reach.contract.model import Contract
+from agent_reach.errors import ContractError, Finding, Unavailable
+from agent_reach.host import caller as host_caller
+from agent_reach.host import commands, interpreter, paths, project, system
+from agent_reach.host.model import Interpreter, PathFact, ProjectFact
+from agent_reach.linux import probe
+from agent_reach.plan import build, guard, layout
+from agent_reach.plan.facts import Facts, Invocation
+from agent_reach.plan.model import SandboxPlan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent_reach.host.model import Caller, CommandFact
+    from agent_reach.linux.probe import Abilities
+
+_TERMINAL_NAMES = ("LC_ALL", "TZ", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
+_NEVER_A_PROJECT = ("/", "/tmp", "/var/tmp")  # noqa: S108 - names to compare with
+_TIERS = {"advisory": 0, "reduced": 1, "full": 2}
+
+
+class Request(Record):
+    """What a door asks for.
+
+    Args:
+        kind: ``script``, ``module``, ``code``, ``stdin`` or ``command``.
+        target: script as typed, module, code, ``-``, or the command's name.
+        arguments: everything behind it.
+        contract: path given by ``--contract``, or empty for discovery.
+        contract_data: content given by ``--contract fd:N``, or None.
+        profile: ``--env``, or None.
+        targets: ``--target``.
+        python: ``--python``.
+        read, write, net, passes, commands, limits: what the command line adds.
+        minimum: ``--minimum``.
+        use_cache, use_record: cleared by ``--no-cache`` and ``--no-record``.
+    """
+
+    kind: str
+    target: str
+    arguments: tuple[str, ...] = ()
+    contract: str = ""
+    contract_data: bytes | None = None
+    profile: str | None = None
+    targets: tuple[str, ...] = ()
+    python: str = ""
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    net: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    minimum: str = ""
+    use_cache: bool = True
+    use_record: bool = True
+
+
+class Places(Record):
+    """Where reach keeps what outlives a run.
+
+    Args:
+        state: directory of the records.
+        cache: directory of compiled contracts, filters and interpreter answers; empty without a cache.
+    """
+
+    state: str
+    cache: str
+
+
+class Prepared(Record):
+    """A plan, with what is needed to carry it out and to explain it."""
+
+    request: Request
+    contract: Contract
+    caller: Caller
+    facts: Facts
+    places: Places
+    abilities: Abilities
+    plan: SandboxPlan
+
+
+def places(environ: Mapping[str, str], home: str, *, use_cache: bool = True) -> Places:
+    """Choose the directories of CONTRACT section 10."""
+    state = environ.get("XDG_STATE_HOME", "")
+    if not state.startswith("/"):
+        state = "/var/lib" if os.geteuid() == 0 else os.path.join(home, ".local/state")
+    cache = environ.get("XDG_CACHE_HOME", "")
+    if not cache.startswith("/"):
+        cache = os.path.join(home, ".cache")
+    return Places(os.path.join(state, "reach"), os.path.join(cache, "reach") if use_cache else "")
+
+
+def find_contract(request: Request, caller: Caller, where: Places, environ: Mapping[str, str]) -> Contract:
+    """Load the contract that belongs to a request, with the command line's grants, narrowed by the system's.
+
+    Raises:
+        ContractError: it cannot be used.
+    """
+    script = _script(request, caller)
+    path = request.contract or load.discover(script or None, caller.cwd, caller.home)
+    profile, note = load.choose_profile(request.profile, environ)
+    cache_dir = os.path.join(where.cache, "contracts") if where.cache else None
+    if not path:
+        if request.profile is not None or request.targets:
+            raise ContractError(
+                (
+                    Finding(
+                        "E_NO_CONTRACT",
+                        "--env and --target choose a part of a contract, and none was found",
+                        hint="write one with `reach init`, or name it with --contract FILE",
+                    ),
+                )
+            )
+        contract = load.empty()
+    else:
+        contract = load.load(
+            path,
+            profile=profile,
+            targets=request.targets,
+            home=caller.home,
+            cache_dir=cache_dir,
+            data=request.contract_data,
+            origin_name=request.contract if request.contract_data is not None else None,
+        )
+    contract = load.with_cli_grants(
+        contract,
+        read=request.read,
+        write=request.write,
+        net=request.net,
+        passes=request.passes,
+        commands=request.commands,
+        limits=request.limits,
+        cwd=caller.cwd,
+        home=caller.home,
+    )
+    contract = load.narrow_by_system(contract, home=caller.home, cache_dir=cache_dir)
+    return contract.replace(notes=(*contract.notes, note)) if note else contract
+
+
+def _script(request: Request, caller: Caller) -> str:
+    """Return the absolute path of the script, as typed, or nothing."""
+    return os.path.normpath(os.path.join(caller.cwd, request.target)) if request.kind == "script" else ""
+
+
+def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
+    """Build the plan of a request.
+
+    Raises:
+        ContractError: the contract cannot be used.
+        Unavailable: this host cannot do what it asks for.
+    """
+    caller = host_caller.look_at_caller(environ)
+    where = places(environ, caller.home, use_cache=request.use_cache)
+    contract = find_contract(request, caller, where, environ)
+    abilities = probe.abilities(where.cache)
+    tier = choose_tier(contract, request.minimum, abilities)
+    script = _script(request, caller)
+    root = _project_root(contract, script, caller)
+    known = interpreter.discover(
+        asked=request.python or contract.python,
+        script=script,
+        project_root=root,
+        environ=environ,
+        cache_dir=where.cache or None,
+    )
+    declared = tuple(paths.look(grant.path) if not grant.source else PathFact(grant.path) for grant in contract.files)
+    facts = Facts(
+        tier=tier,
+        landlock=abilities.landlock,
+        caller=caller,
+        interpreter=known,
+        project=_project(contract, root, script, known, declared),
+        system=system.look_at_system(),
+        paths=declared,
+        specials=_specials(contract, declared),
+        protected=_protected(contract, declared, known),
+        commands=_commands(contract, environ),
+        entries=_entries(tier, root, contract, declared),
+        private=f"/tmp/reach-{os.urandom(8).hex()}" if tier != "full" else "",  # noqa: S108 - made with O_EXCL, 0700
+        terminal=tuple((name, environ[name]) for name in _TERMINAL_NAMES if name in environ) + _zone(contract),
+        started_by_root=caller.uid == 0 and tier == "full",
+    )
+    if request.kind != "command":
+        facts = facts.replace(guard_files=_guard_files(contract, facts))
+    invocation = Invocation(request.kind, request.target, request.arguments, script)
+    plan = build.build(contract, facts, invocation)
+    return Prepared(request, contract, caller, facts, where, abilities, plan)
+
+
+def choose_tier(contract: Contract, minimum: str, abilities: Abilities) -> str:
+    """Take the strongest tier that the host has, and refuse one below the minimum.
+
+    Raises:
+        Unavailable: the host has none that is strong enough.
+    """
+    asked = minimum or contract.sandbox.minimum
+    if _TIERS[abilities.tier] >= _TIERS[asked] and abilities.tier != "none":
+        return abilities.tier
+    obstacle = abilities.obstacle
+    raise Unavailable(
+        f"tier `{asked}`",
+        needed="--minimum"
+        if minimum
+        else f"sandbox.minimum ({contract.sandbox.origin.file}:{contract.sandbox.origin.line})",
+        found=obstacle.found if obstacle else f"tier `{abilities.tier}`",
+        fix=obstacle.fix if obstacle else "run `reach doctor`",
+    )
+
+
+def _project_root(contract: Contract, script: str, caller: Caller) -> str:
+    """Return the directory of the contract, else of the script; places that hold more than a project are none."""
+    base = os.path.dirname(contract.path or script) or caller.cwd
+    root = os.path.realpath(base)
+    return "" if root in (*_NEVER_A_PROJECT, os.path.realpath(caller.home)) else root
+
+
+def _project(
+    contract: Contract, root: str, script: str, known: Interpreter, declared: tuple[PathFact, ...]
+) -> ProjectFact:
+    """Say what of the project is shown."""
+    beside: list[str] = []
+    if script and not (root and paths.beneath(os.path.realpath(script), root) and paths.beneath(script, root)):
+        beside = project.beside(script)
+    if not root or contract.project_read == "none":
+        return ProjectFact(files=tuple(beside))
+    skip = tuple({known.prefix, known.base_prefix} - {root})
+    shown = tuple(fact.real for fact in declared)
+    fact = project.look_at_project(
+        root, skip=skip, contract=contract.path, shown=shown, code_only=contract.project_read == "code"
+    )
+    return fact.replace(files=tuple(beside))
+
+
+def _specials(contract: Contract, declared: tuple[PathFact, ...]) -> tuple[tuple[str, str], ...]:
+    """List sockets, FIFOs and devices in granted directories; a grant of such a thing itself is refused."""
+    found: list[tuple[str, str]] = []
+    for grant, fact in zip(contract.files, declared, strict=True):
+        if fact.kind in {"socket", "fifo", "device"}:
+            raise ContractError(
+                (
+                    Finding(
+                        "E_FILE_KIND",
+                        f"{grant.path} is a {fact.kind}; only files and directories can be granted",
+                        file=grant.origin.file,
+                        line=grant.origin.line,
+                    ),
+                )
+            )
+        if fact.kind == "directory" and not grant.source:
+            found += project.special_entries(fact.real)
+    return tuple(dict.fromkeys(found))
+
+
+def _protected(contract: Contract, declared: tuple[PathFact, ...], known: Interpreter) -> tuple[tuple[str, str], ...]:
+    """List what stays read-only inside writable grants, unless it is named exactly."""
+    named = {fact.real for fact in declared}
+    found: list[tuple[str, str]] = []
+    for grant, fact in zip(contract.files, declared, strict=True):
+        if fact.kind == "directory" and layout.writes(grant):
+            found += project.protected_entries(fact.real, contract=contract.path, environment=known.prefix)
+    return tuple((path, kind) for path, kind in dict.fromkeys(found) if path not in named)
+
+
+def _commands(contract: Contract, environ: Mapping[str, str]) -> tuple[CommandFact, ...]:
+    """Resolve the granted commands."""
+    return tuple(commands.find_command(grant.name, grant.with_, environ) for grant in contract.commands)
+
+
+def _zone(contract: Contract) -> tuple[tuple[str, str], ...]:
+    """Return TZ when the contract sets it by a plain value, so that /etc/localtime agrees."""
+    zones = [grant.default for grant in contract.env if grant.name == "TZ" and not grant.source]
+    return (("TZ", zones[-1]),) if zones and zones[-1] else ()
+
+
+def _guard_files(contract: Contract, facts: Facts) -> tuple[tuple[str, bytes], ...]:
+    """Collect the files of the Python-level guard from our own package."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    files = [("sitecustomize.py", "inside/startup.py")]
+    files += [(f"agent_reach/{name}", name) for name in ("wire/__init__.py", "wire/frames.py", "wire/reports.py")]
+    read = []
+    for inside, outside in files:
+        with open(os.path.join(here, outside), "rb") as stream:
+            read.append((inside, stream.read()))
+    return (("grants", guard.table(contract, facts)), ("agent_reach/__init__.py", b""), *read)

@@ -1,0 +1,131 @@
+"""Pid 1 of the sandbox: builds the inside, starts the worker, reaps, and reports how the worker ended."""
+
+from __future__ import annotations
+
+import os
+
+from agent_reach._util.record import Record
+from agent_reach.linux import caps, mounts, namespaces, netlink
+from agent_reach.sandbox import descriptors, filesystem, worker
+from agent_reach.sandbox.channel import Steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_reach.plan.model import SandboxPlan
+    from agent_reach.sandbox.channel import Channel
+    from agent_reach.sandbox.lock import Lock
+    from agent_reach.sandbox.sources import Sources
+
+_STUB = "127.0.0.53"
+_STUB_PORT = 53
+# Fake addresses of allowed and refused names; a whole range of the network namespace's own.
+_FAKE_RANGES = ((bytes((198, 18, 0, 0)), 15), (bytes((0xFD, 0x19, 0x80)) + bytes(13), 64))
+
+
+class InitEnds(Record):
+    """Descriptors that init starts with.
+
+    Args:
+        gate: read end; one byte when the ids are mapped and the supervisor is alive.
+        status: write end for the worker's end.
+        stdio: descriptors for 0, 1, 2 of the worker; -1 where a terminal of our own is to be used.
+        values: read end for environment and staged files.
+    """
+
+    gate: int
+    status: int
+    stdio: tuple[int, int, int]
+    values: int
+
+
+def run(  # noqa: PLR0917 - what one process starts with
+    plan: SandboxPlan, lock: Lock, ends: InitEnds, setup: Channel, sources: Sources | None, switch_ids: bool
+) -> None:
+    """Be init; never returns.
+
+    Args:
+        plan: what to build.
+        lock: for the worker.
+        ends: inherited descriptors.
+        setup: where steps and descriptors are reported.
+        sources: trees opened by root, or None to open them here.
+        switch_ids: take the mapped ids first (root started the run).
+    """
+    steps = Steps(setup)
+    try:
+        built = _build(plan, ends, steps, sources, switch_ids)
+        stub = _start_network(steps)
+        steps.at("start worker")
+        started_read, started_write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(started_write)
+            worker.run(plan, lock, ends, setup, built=built, stub=stub, started=started_read)
+            os._exit(125)
+        caps.no_new_privileges()
+        caps.drop_all()
+        os.write(started_write, b"s")
+        # Init holds nothing but the pipe on which it reports: whoever got into it would find no door.
+        descriptors.close_all_but((ends.status,))
+    except BaseException as error:  # noqa: BLE001 - whatever it is, nothing may run
+        steps.fail(error)
+    _reap(pid, ends.status)
+
+
+def _build(
+    plan: SandboxPlan, ends: InitEnds, steps: Steps, sources: Sources | None, switch_ids: bool
+) -> filesystem.Built:
+    """Take our ids, tie our life to the supervisor's, and build the file system."""
+    from agent_reach.sandbox.sources import open_sources
+
+    steps.at("wait for id maps")
+    if not os.read(ends.gate, 1):
+        os._exit(125)
+    if switch_ids:
+        steps.at("take the mapped ids")
+        os.setresgid(plan.inner_gid, plan.inner_gid, plan.inner_gid)
+        os.setresuid(plan.inner_uid, plan.inner_uid, plan.inner_uid)
+    steps.at("tie to supervisor")
+    caps.die_with_parent()
+    # The second byte comes after PDEATHSIG is armed: a supervisor that died in between would go unnoticed.
+    if not os.read(ends.gate, 1):
+        os._exit(125)
+    caps.set_dumpable(value=False)
+    os.setsid()
+    steps.at("stop mount propagation")
+    mounts.stop_propagation()
+    steps.at("open sources")
+    opened = sources if sources is not None else open_sources(plan, None, None)
+    built = filesystem.build_root(plan, opened, steps)
+    steps.at("set hostname")
+    namespaces.set_hostname(plan.hostname)
+    return built
+
+
+def _start_network(steps: Steps) -> tuple[int, int]:
+    """Bring the loopback up and bind the resolver's sockets inside the new network namespace."""
+    import _socket
+
+    steps.at("bring loopback up")
+    netlink.bring_up(_FAKE_RANGES)
+    steps.at("bind resolver")
+    datagram = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM | _socket.SOCK_CLOEXEC)
+    datagram.bind((_STUB, _STUB_PORT))
+    stream = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+    stream.bind((_STUB, _STUB_PORT))
+    stream.listen(16)
+    return datagram.detach(), stream.detach()
+
+
+def _reap(worker_pid: int, status: int) -> None:
+    """Reap everything until the worker ends, report it, and end the namespace with us."""
+    while True:
+        try:
+            pid, ended = os.waitpid(-1, 0)
+        except InterruptedError:
+            continue
+        except ChildProcessError:
+            os._exit(125)
+        if pid == worker_pid:
+            os.write(status, ended.to_bytes(4, "little"))
+            os._exit(0)
