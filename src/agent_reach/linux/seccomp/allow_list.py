@@ -29,7 +29,7 @@ EXPECTED = frozenset(
     fchownat fgetxattr flistxattr flock fork fremovexattr fsetxattr fsync futex_waitv get_robust_list
     getcpu getgroups getitimer getpgrp getpriority getresgid getresuid getrlimit getrusage getsid
     gettimeofday getxattr inotify_add_watch inotify_init inotify_init1 inotify_rm_watch ioprio_get
-    ioprio_set landlock_add_rule landlock_create_ruleset landlock_restrict_self lchown lgetxattr linkat
+    ioprio_set landlock_add_rule landlock_create_ruleset landlock_restrict_self lchown lgetxattr lremovexattr linkat
     listxattr llistxattr lsetxattr lstat map_shadow_stack membarrier memfd_create mincore mkdirat mknod
     mknodat mlock mlock2 munlock nanosleep pause pidfd_open pidfd_send_signal pipe pkey_alloc pkey_free
     pkey_mprotect ppoll preadv preadv2 pselect6 pwritev pwritev2 readlinkat readv recvmmsg removexattr

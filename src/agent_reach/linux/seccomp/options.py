@@ -21,6 +21,9 @@ class FilterOptions(Record):
         no_memfd: memfd_create answers ENOSYS (a memory limit is declared and no memory cgroup holds it).
         metadata: what happens to chmod, chown, utime and setxattr, which Landlock does not cover.
         refuse_truncate: truncate by path is refused (Landlock ABI below 3).
+        uid: the run's own user id inside; changing to it again is permitted, which posix_spawn and programs
+            on their way down from set-id do. -1: no id is.
+        gid: the same for the group.
     """
 
     tier: str = "full"
@@ -31,6 +34,8 @@ class FilterOptions(Record):
     no_memfd: bool = False
     metadata: str = "allow"
     refuse_truncate: bool = False
+    uid: int = -1
+    gid: int = -1
 
     def check(self) -> None:
         """Raise ValueError for a word that is not one of the choices."""
@@ -49,4 +54,4 @@ class FilterOptions(Record):
             self.no_memfd,
             self.refuse_truncate,
         )
-        return f"{self.tier}-{self.metadata}-{''.join('01'[flag] for flag in flags)}"
+        return f"{self.tier}-{self.metadata}-{''.join('01'[flag] for flag in flags)}-{self.uid}-{self.gid}"

@@ -180,11 +180,6 @@ PROCESSES = {
     "sched_setscheduler": _only(ORDINARY_POLICIES),
     # A second listener would take the broker's place; the kernel says the same when it sees one.
     "seccomp": _never(_has(1, seccomp.SECCOMP_FILTER_FLAG_NEW_LISTENER), action=EBUSY),
-    # Keeping every id is no change of identity; programs ask for it on the way down from set-id.
-    "setreuid": _only(_is(0, MINUS_ONE), _is(1, MINUS_ONE)),
-    "setregid": _only(_is(0, MINUS_ONE), _is(1, MINUS_ONE)),
-    "setresuid": _only(_is(0, MINUS_ONE), _is(1, MINUS_ONE), _is(2, MINUS_ONE)),
-    "setresgid": _only(_is(0, MINUS_ONE), _is(1, MINUS_ONE), _is(2, MINUS_ONE)),
 }
 
 # --- network --------------------------------------------------------------------------------------------
@@ -309,6 +304,7 @@ def argument_rules(options: FilterOptions) -> dict[str, Rule]:
         **PROCESSES,
         **NETWORK,
         "ioctl": _ioctl(TERMINAL_IOCTLS + INTERFACE_IOCTLS if full else TERMINAL_IOCTLS),
+        **_identity(options.uid, options.gid),
         "socket": _socket(options.tier, NOTIFY if options.notify_socket else ALLOW),
     }
     if not full:
@@ -323,6 +319,24 @@ def argument_rules(options: FilterOptions) -> dict[str, Rule]:
     if options.refuse_truncate:
         rules["truncate"] = Rule((), EPERM)
     return rules | _forks(options)
+
+
+def _identity(uid: int, gid: int) -> dict[str, Rule]:
+    """Return the rules of setuid and its relatives: to the ids that one has, or -1, which keeps them.
+
+    The run has no capability to change them; refused here, the error is EPERM as without privileges, and
+    not the EINVAL that the kernel has for an id which the run's user namespace does not map.
+    """
+    users = tuple(sorted({MINUS_ONE, uid & MINUS_ONE}))
+    groups = tuple(sorted({MINUS_ONE, gid & MINUS_ONE}))
+    return {
+        **({"setuid": _only(_is(0, uid))} if uid >= 0 else {}),
+        **({"setgid": _only(_is(0, gid))} if gid >= 0 else {}),
+        "setreuid": _only(*(_is(arg, *users) for arg in range(2))),
+        "setregid": _only(*(_is(arg, *groups) for arg in range(2))),
+        "setresuid": _only(*(_is(arg, *users) for arg in range(3))),
+        "setresgid": _only(*(_is(arg, *groups) for arg in range(3))),
+    }
 
 
 def _forks(options: FilterOptions) -> dict[str, Rule]:
