@@ -1,4 +1,4 @@
-"""Read a regular file of the caller, bounded, without hanging on what is not one."""
+"""Read a regular file of the caller, bounded."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 
+from agent_reach._util.regular import open_regular
 from agent_reach._util.visible import visible
 from agent_reach.providers.faults import NotFoundError, SourceError
 
@@ -14,9 +15,6 @@ _CHUNK = 1024 * 1024
 
 def read_regular(path: str, limit: int) -> bytes:
     """Return the content of a regular file.
-
-    Opening a FIFO waits for a writer and opening some devices acts on them, so the kind is looked at before the
-    open, and again on the descriptor, because the name can change hands in between.
 
     Args:
         path: absolute path; symbolic links are followed with the caller's rights.
@@ -42,11 +40,8 @@ def read_with_owner(path: str, limit: int) -> tuple[bytes, os.stat_result]:
         SourceError: it cannot be read, is not a regular file or is too long.
     """
     try:
-        _require_regular(os.stat(path), path)
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        fd, about = open_regular(path)
         try:
-            about = os.fstat(fd)
-            _require_regular(about, path)
             data = _read(fd, limit + 1)
         finally:
             os.close(fd)
@@ -71,12 +66,6 @@ def require_private(about: os.stat_result, path: str) -> None:
         raise SourceError(f"{visible(path)} belongs to uid {about.st_uid}, not to you; reach does not run it")
     if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SourceError(f"{visible(path)} can be written by others; chmod go-w {visible(path)}")
-
-
-def _require_regular(about: os.stat_result, path: str) -> None:
-    """Refuse directories, FIFOs, sockets and devices."""
-    if not stat.S_ISREG(about.st_mode):
-        raise SourceError(f"{visible(path)} is not a regular file")
 
 
 def _read(fd: int, most: int) -> bytes:

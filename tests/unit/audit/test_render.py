@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_reach.audit.canonical import dumps, sha256
@@ -147,8 +147,13 @@ def test_bytes_that_are_not_utf8_are_shown_as_bytes():
     assert dumps("ä\u2028") == '"\\u00e4\\u2028"'
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-                    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))  # fmt: skip
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+SCALARS = st.none() | st.booleans() | st.integers() | FLOATS | st.text()
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+@settings(deadline=None)
+@given(VALUES)
 def test_canonical_json_agrees_with_the_standard_library(value):
     text = dumps(value)
     assert json.loads(text) == value

@@ -108,7 +108,7 @@ def test_all_failures_at_once_in_order(resolve, tmp_path):
 def test_a_source_that_cannot_answer_never_falls_back(resolve, tmp_path):
     (tmp_path / "dir").mkdir()
     (problem,) = problems(resolve, EnvGrant("X", source="file://dir", default="fallback"))
-    assert problem == f"Cannot resolve environment variable X from file://dir: {tmp_path}/dir is not a regular file"
+    assert problem == f"Cannot resolve environment variable X from file://dir: {tmp_path}/dir: not a regular file"
     assert resolve(EnvGrant("X", source="file://none", default="fallback")).values == {"X": "fallback"}
 
 

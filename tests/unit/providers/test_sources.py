@@ -51,7 +51,7 @@ def test_files_by_every_kind_of_path(value, tmp_path):
 
 def test_a_fifo_does_not_hang(value, tmp_path):
     os.mkfifo(tmp_path / "fifo")
-    assert reason(value, "file://fifo") == f"{tmp_path}/fifo is not a regular file"
+    assert reason(value, "file://fifo") == f"{tmp_path}/fifo: not a regular file"
 
 
 def test_a_fifo_that_takes_the_place_of_a_file_does_not_hang(tmp_path):
@@ -81,12 +81,12 @@ def test_a_fifo_that_takes_the_place_of_a_file_does_not_hang(tmp_path):
     finally:
         stop.set()
         thread.join()
-    assert seen <= {b"ok", b"", f"{path} is not a regular file"}
+    assert seen <= {b"ok", b"", f"{path}: not a regular file"}
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/proc", "/"])
 def test_devices_and_directories_are_no_files(value, path):
-    assert reason(value, f"file://{path}") == f"{path} is not a regular file"
+    assert reason(value, f"file://{path}") == f"{path}: not a regular file"
 
 
 def test_a_file_of_proc_with_size_zero_is_read(value):
@@ -301,9 +301,18 @@ def test_configuration(config, tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["providers: 1", "[1]", "providers: {allow_cmd: yes please}", "providers: {allow_cmd: 1}", "providers: {python: py}",
-     "providers: {pyhton: /x}", "a: [", "\x00", "providers: {python: 3}"],
-)  # fmt: skip
+    [
+        "providers: 1",
+        "[1]",
+        "providers: {allow_cmd: yes please}",
+        "providers: {allow_cmd: 1}",
+        "providers: {python: py}",
+        "providers: {pyhton: /x}",
+        "a: [",
+        "\x00",
+        "providers: {python: 3}",
+    ],
+)
 def test_configuration_that_cannot_be_used(config, text):
     with pytest.raises(ProviderError, match=r"config\.yaml"):
         config(text)

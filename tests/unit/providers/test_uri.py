@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_reach.providers.uri import Ref, UriError, parse
@@ -67,6 +67,7 @@ def test_format_fields_are_plain_text():
     assert parse("file://{0.__class__}").path == "{0.__class__}"
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_parsed_or_refused(text):
     try:
