@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from agent_reach import prepare
+from agent_reach import __version__, prepare
+from agent_reach.audit import record
+from agent_reach.audit.canonical import sha256
 from agent_reach.errors import EXIT_REACH_FAILED, EXIT_WALL_LIMIT
 from agent_reach.outcome import Connection, Denial, Place, Result, Usage
 from agent_reach.plan import layout, receipt
@@ -13,14 +15,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from agent_reach.audit.journal import Journal
+    from agent_reach.audit.record import StagedFile
     from agent_reach.outcome import Receipt
     from agent_reach.prepare import Prepared, Request
     from agent_reach.sandbox.launch import Assembled, Ended
+    from agent_reach.staging.progress import Progress
 
     Show = Callable[[Denial], None]
 
 _MOST_EVENTS = 10_000
 _SIGNAL_BASE = 128
+_LARGEST_SCRIPT = 64 << 20
 
 
 def run(request: Request, environ: Mapping[str, str], show: Show) -> Result:
@@ -41,8 +47,14 @@ def run(request: Request, environ: Mapping[str, str], show: Show) -> Result:
     return carry_out(prepared, environ, show)
 
 
-def carry_out(prepared: Prepared, environ: Mapping[str, str], show: Show) -> Result:
+def carry_out(prepared: Prepared, environ: Mapping[str, str], show: Show, progress: Progress | None = None) -> Result:
     """Apply a prepared plan, wait, and write the record.
+
+    Args:
+        prepared: the plan.
+        environ: the caller's environment.
+        show: called with each denial as it happens.
+        progress: told about files that are being fetched, or None.
 
     Raises:
         ReachError: as `run`.
@@ -50,14 +62,17 @@ def carry_out(prepared: Prepared, environ: Mapping[str, str], show: Show) -> Res
     from agent_reach.sandbox import launch
     from agent_reach.staging import missing
 
-    run_id = new_run_id()
-    log = _open_record(prepared) if prepared.request.use_record else None
+    import time
+
+    run_id, started = new_run_id(), time.time()
+    journal = _open_journal(prepared)
     made = missing.make(prepared.contract, prepared.facts.paths)
     if made:
         prepared = prepare.prepare(prepared.request, environ)
     events = _Events(show)
-    assembly = _Assembly(prepared, environ)
-    error: BaseException | None = None
+    assembly = _Assembly(prepared, environ, progress)
+    code = _code(prepared)
+    error = ""
     result: Result | None = None
     try:
         settings = launch.Settings(
@@ -69,12 +84,27 @@ def carry_out(prepared: Prepared, environ: Mapping[str, str], show: Show) -> Res
         ended = launch.run(prepared.plan, settings, assembly.assemble, events.take)
         result = _result(run_id, prepared, ended, events)
     except BaseException as raised:
-        error = raised
+        error = f"{type(raised).__name__}: {raised}" if not isinstance(raised, KeyboardInterrupt) else "interrupted"
         raise
     finally:
         missing.remove(made)
-        if log is not None:
-            log.append(_record(run_id, prepared, assembly, events, result, error))
+        if journal is not None:
+            with journal:
+                journal.append(
+                    record.build(
+                        run_id,
+                        started=started,
+                        contract=prepared.contract,
+                        code=code,
+                        version=__version__,
+                        result=result,
+                        error=error,
+                        denials=events.denials,
+                        connections=events.connections,
+                        injected=assembly.injected,
+                        staged=assembly.staged,
+                    )
+                )
     return result
 
 
@@ -88,11 +118,12 @@ def new_run_id() -> str:
 class _Assembly:
     """Resolves what the contract grants, and remembers what for, never with what."""
 
-    def __init__(self, prepared: Prepared, environ: Mapping[str, str]) -> None:
+    def __init__(self, prepared: Prepared, environ: Mapping[str, str], progress: Progress | None) -> None:
         self._prepared = prepared
         self._environ = environ
+        self._progress = progress
         self.injected: tuple[tuple[str, str], ...] = ()
-        self.staged: tuple[tuple[str, str], ...] = ()
+        self.staged: tuple[StagedFile, ...] = ()
 
     def assemble(self) -> Assembled:
         """Ask the providers; called while the sandbox is being built.
@@ -132,7 +163,9 @@ class _Assembly:
             return {}
         from agent_reach.staging.fetch import stage_all
 
-        contents, self.staged = stage_all(grants, os.path.dirname(self._prepared.contract.path))
+        base = os.path.dirname(self._prepared.contract.path)
+        contents, staged = stage_all(grants, base, home=self._prepared.caller.home, progress=self._progress)
+        self.staged = tuple(record.StagedFile(file.path, file.source, file.sha256, file.size) for file in staged)
         return contents
 
 
@@ -231,22 +264,31 @@ def _verdict(ended: Ended) -> tuple[int, int, str, str, str]:
     return os.WEXITSTATUS(ended.status), 0, "exited", "", ""
 
 
-def _open_record(prepared: Prepared) -> object:
-    """Open the audit log before anything runs: a run that cannot be recorded does not start."""
-    from agent_reach.audit import store
+def _open_journal(prepared: Prepared) -> Journal | None:
+    """Open the audit log before anything runs: a run that cannot be recorded does not start.
 
-    return store.open_log(prepared.places.state)
+    Raises:
+        Unavailable: there is no writable place, and ``--no-record`` was not given.
+    """
+    if not prepared.request.use_record:
+        return None
+    from agent_reach.audit.journal import Journal
+
+    return Journal(prepared.places.state)
 
 
-def _record(
-    run_id: str,
-    prepared: Prepared,
-    assembly: _Assembly,
-    events: _Events,
-    result: Result | None,
-    error: BaseException | None,
-) -> object:
-    """Build the record of a run that ended, or that never started."""
-    from agent_reach.audit import record
-
-    return record.build(run_id, prepared.contract, prepared.plan, assembly, events, result, error)
+def _code(prepared: Prepared) -> record.Code:
+    """Describe what is run, by the digest of its bytes where they are ours to read."""
+    invocation, python = prepared.request, prepared.facts.interpreter.executable
+    if invocation.kind == "script":
+        try:
+            with open(prepared.script, "rb") as stream:
+                digest = sha256(stream.read(_LARGEST_SCRIPT))
+        except OSError:
+            digest = ""
+        return record.Code(prepared.script, digest, python)
+    if invocation.kind == "code":
+        return record.Code("-c", sha256(invocation.target.encode("utf-8", "surrogateescape")), python)
+    if invocation.kind == "command":
+        return record.Code(invocation.target)
+    return record.Code("<stdin>" if invocation.kind == "stdin" else f"-m {invocation.target}", "", python)

@@ -6,22 +6,22 @@ import os
 
 from agent_reach._util.record import Record
 from agent_reach.contract import load
-from agent_reach.contract.model import Contract
 from agent_reach.errors import ContractError, Finding, Unavailable
 from agent_reach.host import caller as host_caller
 from agent_reach.host import commands, interpreter, paths, project, system
 from agent_reach.host.model import Interpreter, PathFact, ProjectFact
 from agent_reach.linux import probe
-from agent_reach.plan import build, guard, layout
+from agent_reach.plan import build, guard, layout, reduced
 from agent_reach.plan.facts import Facts, Invocation
-from agent_reach.plan.model import SandboxPlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent_reach.contract.model import Contract
     from agent_reach.host.model import Caller, CommandFact
     from agent_reach.linux.probe import Abilities
+    from agent_reach.plan.model import SandboxPlan
 
 _TERMINAL_NAMES = ("LC_ALL", "TZ", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
 _NEVER_A_PROJECT = ("/", "/tmp", "/var/tmp")  # noqa: S108 - names to compare with
@@ -77,7 +77,7 @@ class Places(Record):
 
 
 class Prepared(Record):
-    """A plan, with what is needed to carry it out and to explain it."""
+    """A plan, with what is needed to carry it out and to explain it; `script` is absolute, or empty."""
 
     request: Request
     contract: Contract
@@ -86,6 +86,7 @@ class Prepared(Record):
     places: Places
     abilities: Abilities
     plan: SandboxPlan
+    script: str = ""
 
 
 def places(environ: Mapping[str, str], home: str, *, use_cache: bool = True) -> Places:
@@ -143,6 +144,12 @@ def find_contract(request: Request, caller: Caller, where: Places, environ: Mapp
         home=caller.home,
     )
     contract = load.narrow_by_system(contract, home=caller.home, cache_dir=cache_dir)
+    if any(grant.glob for grant in contract.files):
+        from agent_reach.staging.glob import expand_grants
+
+        files, left_out = expand_grants(contract.files)
+        notes = tuple(f"left out, it leads out of its pattern's directory: {path}" for path in left_out)
+        contract = contract.replace(files=files, notes=contract.notes + notes)
     return contract.replace(notes=(*contract.notes, note)) if note else contract
 
 
@@ -173,18 +180,19 @@ def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
         cache_dir=where.cache or None,
     )
     declared = tuple(paths.look(grant.path) if not grant.source else PathFact(grant.path) for grant in contract.files)
+    shown = _project(contract, root, script, known, declared)
     facts = Facts(
         tier=tier,
         landlock=abilities.landlock,
         caller=caller,
         interpreter=known,
-        project=_project(contract, root, script, known, declared),
+        project=shown,
         system=system.look_at_system(),
         paths=declared,
         specials=_specials(contract, declared),
         protected=_protected(contract, declared, known),
         commands=_commands(contract, environ),
-        entries=_entries(tier, root, contract, declared),
+        entries=_entries(tier, shown),
         private=f"/tmp/reach-{os.urandom(8).hex()}" if tier != "full" else "",  # noqa: S108 - made with O_EXCL, 0700
         terminal=tuple((name, environ[name]) for name in _TERMINAL_NAMES if name in environ) + _zone(contract),
         started_by_root=caller.uid == 0 and tier == "full",
@@ -193,7 +201,7 @@ def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
         facts = facts.replace(guard_files=_guard_files(contract, facts))
     invocation = Invocation(request.kind, request.target, request.arguments, script)
     plan = build.build(contract, facts, invocation)
-    return Prepared(request, contract, caller, facts, where, abilities, plan)
+    return Prepared(request, contract, caller, facts, where, abilities, plan, script)
 
 
 def choose_tier(contract: Contract, minimum: str, abilities: Abilities) -> str:
@@ -238,6 +246,14 @@ def _project(
         root, skip=skip, contract=contract.path, shown=shown, code_only=contract.project_read == "code"
     )
     return fact.replace(files=tuple(beside))
+
+
+def _entries(tier: str, shown: ProjectFact) -> tuple[str, ...]:
+    """List what of the project tier ``reduced`` may read."""
+    if tier == "full" or not shown.root:
+        return ()
+    hidden = tuple(path for path, kind in shown.masks if kind != "symlink")
+    return project.entries_beside(shown.root, hidden, reduced.MOST_ENTRIES)
 
 
 def _specials(contract: Contract, declared: tuple[PathFact, ...]) -> tuple[tuple[str, str], ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 
-from agent_reach.host.model import Interpreter
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from agent_reach.host.model import Interpreter
 
 _FORMAT = "1"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 
 from agent_reach.errors import Unavailable
@@ -15,7 +14,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # CONTRACT section 3. Contracts are hidden as well: a program has no use for the list of what it may reach.
-_HIDDEN = (".env*", ".git", "*.pem", "*.key", "id_*", "reach.lock", "reach.yaml", "*.reach.yaml", "*-reach.yaml")
+_HIDDEN_NAMES = frozenset((".git", "reach.lock", "reach.yaml"))
+_HIDDEN_STARTS = (".env", "id_")
+_HIDDEN_ENDS = (".pem", ".key", ".reach.yaml", "-reach.yaml")
 # Things in a writable directory that other programs of the host run or obey later (CONTRACT section 4).
 _PROTECTED = (
     ".envrc",
@@ -27,7 +28,7 @@ _PROTECTED = (
     ".git/hooks",
     ".git/config",
 )
-_CONTRACTS = ("reach.yaml", "*.reach.yaml", "*-reach.yaml")
+_CONTRACT_ENDS = (".reach.yaml", "-reach.yaml")
 _CODE = (".py", ".pyi", ".pyx", ".pth", ".so", ".typed")
 # Looking for hidden names costs about 2 us an entry; a tree beyond this needs `project: {read: code}`.
 _MOST_ENTRIES = 50_000
@@ -66,9 +67,11 @@ def look_at_project(
             )
         for entry in entries:
             kind = _kind(entry)
-            if _hidden(entry, contract) and entry.path not in shown:
-                masks.append((entry.path, kind))
-            elif kind == "special" or (code_only and kind == "file" and not _is_code(entry, directory)):
+            if (
+                (_hidden(entry, contract) and entry.path not in shown)
+                or kind == "special"
+                or (code_only and kind == "file" and not _is_code(entry, directory))
+            ):
                 masks.append((entry.path, kind))
             elif kind == "directory" and entry.path not in skip:
                 pending.append(entry.path)
@@ -92,7 +95,12 @@ def _is_code(entry: os.DirEntry[str], directory: str) -> bool:
 def _hidden(entry: os.DirEntry[str], contract: str) -> bool:
     """Say whether the entry is one of the names that stay hidden."""
     name = entry.name
-    return entry.path == contract or any(fnmatch.fnmatchcase(name, pattern) for pattern in _HIDDEN)
+    return (
+        name in _HIDDEN_NAMES
+        or name.startswith(_HIDDEN_STARTS)
+        or name.endswith(_HIDDEN_ENDS)
+        or entry.path == contract
+    )
 
 
 def special_entries(root: str) -> tuple[tuple[str, str], ...]:
@@ -140,13 +148,49 @@ def protected_entries(root: str, *, contract: str, environment: str) -> tuple[tu
         path = os.path.join(root, name)
         if os.path.lexists(path) and not os.path.islink(path):
             found.append((path, "directory" if os.path.isdir(path) else "file"))
-    for entry in os.scandir(root):
-        if any(fnmatch.fnmatchcase(entry.name, pattern) for pattern in _CONTRACTS) and entry.is_file():
-            found.append((entry.path, "file"))
+    found += [(entry.path, "file") for entry in os.scandir(root) if _is_contract(entry)]
     if contract.startswith(root + "/"):
         found.append((contract, "file"))
     if environment.startswith(root + "/"):
         found.append((environment, "directory"))
+    return tuple(found)
+
+
+def _is_contract(entry: os.DirEntry[str]) -> bool:
+    """Say whether the entry is named like a contract."""
+    return entry.is_file() and (entry.name == "reach.yaml" or entry.name.endswith(_CONTRACT_ENDS))
+
+
+def entries_beside(root: str, hidden: tuple[str, ...], most: int) -> tuple[str, ...]:
+    """List what may be read of a directory when some of it is hidden: every entry beside a hidden one.
+
+    Args:
+        root: real path of the directory.
+        hidden: paths below it.
+        most: most entries to list.
+
+    Raises:
+        Unavailable: there are more.
+    """
+    if not hidden:
+        return (root,)
+    found: list[str] = []
+    pending = [root]
+    while pending:
+        for entry in os.scandir(pending.pop()):
+            if entry.path in hidden:
+                continue
+            if any(path.startswith(entry.path + "/") for path in hidden):
+                pending.append(entry.path)
+            else:
+                found.append(entry.path)
+        if len(found) > most:
+            raise Unavailable(
+                "hidden names in a directory of that size",
+                needed=f"at most {most} entries beside hidden ones in {root}",
+                found="more, and tier `reduced` can only list what may be read",
+                fix="write `project: {read: none}` and grant the directories that the program needs",
+            )
     return tuple(found)
 
 

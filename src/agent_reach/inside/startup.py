@@ -11,7 +11,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
+    from types import FrameType, ModuleType
 
 _FILES = "not in resources.files"
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -99,12 +99,12 @@ class Guard:
         """Return the nearest line of the user's own code."""
         wire = self._load()
         library = self._table.get("library", ())
-        frame = sys._getframe(1)
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way to the caller's frame
         while frame is not None:
             name = frame.f_code.co_filename
             if not name.startswith(("<frozen", _HERE)) and not _beneath(name, library):
                 return wire.Spot(name, frame.f_lineno, frame.f_code.co_name)
-            frame = frame.f_back  # type: ignore[assignment]
+            frame = frame.f_back
         return wire.Spot()
 
     def _load(self) -> ModuleType:
@@ -165,7 +165,7 @@ def _leave_no_trace() -> None:
     os.environ.pop("PYTHONPATH", None)
     ours = sys.modules.pop("sitecustomize", None)
     try:
-        import sitecustomize  # noqa: F401 - the one that this interpreter has without us
+        import sitecustomize  # type: ignore[import-not-found]  # noqa: F401 - the one that we stand in for
     except ModuleNotFoundError as error:
         if error.name != "sitecustomize":
             raise

@@ -55,7 +55,7 @@ def held(group: Group) -> dict[str, str]:
     label = f"cgroup v{group.version}"
     for limit, (controller, one, two) in _FILES.items():
         directory = group.path(controller)
-        text = _read(os.path.join(directory, two if group.version == 2 else one)) if directory else ""  # noqa: PLR2004
+        text = _read(os.path.join(directory, two if group.version == 2 else one)) if directory else ""
         if text and text.split()[0] not in {"max", "-1"} and not text.startswith("92233720368547"):
             found[limit] = f"{label} {controller}"
     return found
@@ -82,7 +82,7 @@ def add(group: Group, pid: int) -> None:
 def memory_peak(group: Group) -> int:
     """Return the most bytes the whole group held, 0 when nobody counted."""
     directory = group.path("memory")
-    name = "memory.peak" if group.version == 2 else "memory.max_usage_in_bytes"  # noqa: PLR2004
+    name = "memory.peak" if group.version == 2 else "memory.max_usage_in_bytes"
     text = _read(os.path.join(directory, name)) if directory else ""
     return int(text) if text.isdigit() else 0
 
@@ -92,7 +92,7 @@ def killed_by_memory(group: Group) -> bool:
     directory = group.path("memory")
     if not directory:
         return False
-    name = "memory.events" if group.version == 2 else "memory.oom_control"  # noqa: PLR2004
+    name = "memory.events" if group.version == 2 else "memory.oom_control"
     for line in _read(os.path.join(directory, name)).split("\n"):
         word, _, count = line.partition(" ")
         if word == "oom_kill":
@@ -143,7 +143,7 @@ def _places() -> list[tuple[int, str, str]]:
     found = []
     for line in _read("/proc/self/mounts", 1 << 20).split("\n"):
         fields = line.split(" ")
-        if len(fields) < 4:  # noqa: PLR2004
+        if len(fields) < 4:
             continue
         place, kind, options = fields[1], fields[2], fields[3].split(",")
         if kind == "cgroup2":
@@ -159,7 +159,7 @@ def _places() -> list[tuple[int, str, str]]:
 
 def _create_v2(name: str, wanted: Mapping[str, float]) -> Group | None:
     """Use a delegated directory of version 2, where the controllers that are needed can be enabled."""
-    parents = [path for version, _, path in _places() if version == 2]  # noqa: PLR2004
+    parents = [path for version, _, path in _places() if version == 2]
     for parent in parents:
         controllers = set(_read(os.path.join(parent, "cgroup.controllers")).split())
         needed = {_FILES[limit][0] for limit in wanted if limit in _FILES}
@@ -227,9 +227,9 @@ def _write_limit(group: Group, limit: str, value: float) -> None:
     text = b"%d" % int(value)
     if limit == "cpus":
         quota = max(1000, int(value * _PERIOD_MICROSECONDS))
-        text = b"%d %d" % (quota, _PERIOD_MICROSECONDS) if group.version == 2 else b"%d" % quota  # noqa: PLR2004
+        text = b"%d %d" % (quota, _PERIOD_MICROSECONDS) if group.version == 2 else b"%d" % quota
     try:
-        namespaces.write_file(os.path.join(directory, two if group.version == 2 else one), text)  # noqa: PLR2004
+        namespaces.write_file(os.path.join(directory, two if group.version == 2 else one), text)
     except OSError:
         return
 

@@ -36,8 +36,10 @@ def write_map(pid: int, *, inner_uid: int, outer_uid: int, inner_gid: int, outer
 
     Args:
         pid: the process, as the caller sees it.
-        inner_uid, inner_gid: ids inside.
-        outer_uid, outer_gid: ids outside; other ids than the writer's own need CAP_SETUID and CAP_SETGID there.
+        inner_uid: uid inside.
+        outer_uid: uid outside; another than the writer's own needs CAP_SETUID there.
+        inner_gid: gid inside.
+        outer_gid: gid outside; another than the writer's own needs CAP_SETGID there.
 
     Raises:
         OSError: refused (user_namespaces(7)).
@@ -66,8 +68,10 @@ def map_for_mounts(uid: int, gid: int, outer_uid: int, outer_gid: int) -> int:
     """Return a descriptor of a throw-away user namespace for an id-mapped mount.
 
     Args:
-        uid, gid: owner of the files on disk.
-        outer_uid, outer_gid: ids under which the mount shows them.
+        uid: owner of the files on disk.
+        gid: group of the files on disk.
+        outer_uid: uid under which the mount shows them.
+        outer_gid: gid under which the mount shows them.
 
     Returns:
         Descriptor for `mounts.set_idmap`, close-on-exec. The namespace lives as long as it is open.

@@ -49,7 +49,7 @@ def _system(facts: Facts) -> list[Mount]:
     for name, real in system.files:
         directory = name.endswith("/")
         if name != "/etc/localtime" or not _zone(facts):
-            mounts.append(Bind(real, name.rstrip("/"), directory=directory, why="system"))
+            mounts += [Bind(real, name.rstrip("/"), directory=directory, why="system")]
     return mounts
 
 

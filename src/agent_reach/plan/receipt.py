@@ -37,7 +37,7 @@ def make(plan: SandboxPlan, held: Mapping[str, str], *, started_by_root: bool) -
         Enforced(
             "other processes",
             ENFORCED if full or plan.landlock else BEST_EFFORT,
-            "pid namespace" if full else "Landlock signal scope" if plan.landlock >= 6 else "broker",  # noqa: PLR2004
+            "pid namespace" if full else "Landlock signal scope" if plan.landlock >= 6 else "broker",
         ),
     ]
     for limit in plan.limits:

@@ -7,8 +7,8 @@ import os
 import time
 
 from agent_reach.linux import pidfd
-from agent_reach.linux.abi import table
 from agent_reach.linux._syscalls import machine
+from agent_reach.linux.abi import table
 from agent_reach.linux.seccomp import notify
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ class Processes:
             return errno.ESRCH
         mine = self.descendants()
         if target > 0:
-            chosen = [target] if target in mine or name == "tkill" and _leader(target) in mine else []
+            chosen = [target] if target in mine or (name == "tkill" and _leader(target) in mine) else []
         elif target == -1:
             chosen = [pid for pid in mine if pid != tid]
         else:

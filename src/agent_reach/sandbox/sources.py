@@ -39,7 +39,8 @@ def open_sources(plan: SandboxPlan, run_uid: int | None, run_gid: int | None) ->
 
     Args:
         plan: what is to be mounted.
-        run_uid, run_gid: ids of the sandbox on the host when root starts it, else None.
+        run_uid: uid of the sandbox on the host when root starts it, else None.
+        run_gid: gid of the sandbox on the host when root starts it, else None.
 
     Raises:
         SetupError: a source is gone, or is not what it was.

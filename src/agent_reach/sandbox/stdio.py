@@ -121,7 +121,7 @@ class Wires:
 
     def _catch_signals(self, poll: select.poll) -> None:
         """Turn signals into bytes that the poll loop sees."""
-        import _signal
+        import _signal  # type: ignore[import-not-found]  # the C half of `signal`, whose import costs 9 ms
 
         read, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._wakeup = (read, write)
@@ -173,7 +173,7 @@ class Wires:
 
             termios.tcsetattr(0, termios.TCSADRAIN, self._saved)  # type: ignore[arg-type]  # what tcgetattr gave
         if self._handlers:
-            import _signal
+            import _signal  # type: ignore[import-not-found]  # the C half of `signal`, whose import costs 9 ms
 
             _signal.set_wakeup_fd(-1)
             for number, handler in self._handlers.items():

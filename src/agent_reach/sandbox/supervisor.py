@@ -158,14 +158,17 @@ class Supervisor:
         descriptors.close_all_but(
             (self._control.fileno(), ours.fileno(), gate_write, status_read, *self._start.kept), first=3
         )
-        if uid is not None:
-            self._leave_root(uid)
         self._map_and_group(full=full)
         os.write(gate_write, b"ma")
+        if uid is not None:
+            self._leave_root(uid)
         return ours, gate_write
 
     def _leave_root(self, uid: int) -> None:
-        """Import what we may need while root's own files can still be read, then give root up for good."""
+        """Import what we may need while root's own files can still be read, then give root up for good.
+
+        Init builds the inside meanwhile; no user code runs before the worker has had an answer from us.
+        """
         os.setresuid(0, 0, 0)
         from agent_reach.sandbox import network, watchdog
 

@@ -135,4 +135,4 @@ def _lock_in(  # noqa: PLR0917 - the steps share nothing else
 def _execute(plan: SandboxPlan, environment: dict[bytes, bytes]) -> None:
     """Replace this process, and with it every trace of the launcher's memory."""
     program = plan.program
-    os.execve(program.executable, list(program.argv), environment)  # type: ignore[arg-type]  # bytes are taken too
+    os.execve(program.executable, list(program.argv), environment)  # noqa: S606 - there is no shell  # type: ignore[arg-type]  # bytes are taken too
