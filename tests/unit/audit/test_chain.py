@@ -132,13 +132,13 @@ def writer(place, name, count):
 
 
 def test_two_processes_append_while_a_third_folds(place):
-    with writer(place, "a", 100) as one, writer(place, "b", 100) as two:
+    with writer(place, "a", 40) as one, writer(place, "b", 40) as two:
         while one.stdout.readline() and two.stdout.readline():
             with Journal(place) as journal:
                 fold(journal)
         one.stdout.read(), two.stdout.read()
     assert (one.returncode, two.returncode) == (0, 0)
-    assert sorted(runs(place)) == sorted(f"{name}{number:05d}" for name in "ab" for number in range(100))
+    assert sorted(runs(place)) == sorted(f"{name}{number:05d}" for name in "ab" for number in range(40))
     assert verify(place).problems == ()
 
 

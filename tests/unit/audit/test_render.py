@@ -152,7 +152,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | FLOATS | st.text()
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(VALUES)
 def test_canonical_json_agrees_with_the_standard_library(value):
     text = dumps(value)

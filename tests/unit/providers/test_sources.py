@@ -20,7 +20,7 @@ def value(tmp_path):
     """Resolve one URI to its value."""
 
     def call(uri, config=None, env=None):
-        environment = {"PATH": os.environ["PATH"], **(env or {})}
+        environment = {"PATH": "/usr/bin:/bin", **(env or {})}
         grants = (EnvGrant("X", source=uri, required=True),)
         home, base = str(tmp_path / "home"), str(tmp_path)
         return resolve_env(grants, caller_env=environment, home=home, contract_dir=base, user_config=config).values["X"]

@@ -67,7 +67,7 @@ def test_format_fields_are_plain_text():
     assert parse("file://{0.__class__}").path == "{0.__class__}"
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.text())
 def test_any_text_is_parsed_or_refused(text):
     try:

@@ -103,6 +103,37 @@ def test_causes_are_told_apart(resolve, kv2):
     assert kv2.reads("secret/data/app/db") == 1
 
 
+def test_one_report_names_every_cause_of_every_provider(resolve, kv2, tmp_path):
+    """The bad contract of case C25."""
+    sources = {
+        "DB_PASSWORD": "vault://secret/app/db#password",
+        "A_UNSET": "env://CASE_NOT_THERE",
+        "B_BLANK": "env://CASE_BLANK",
+        "C_TYPO": "vault://secret/app/db#passsword",
+        "D_NULL": "vault://secret/app/db#nothing",
+        "E_NOPATH": "vault://secret/app/dbb#password",
+        "F_DELETED": "vault://secret/app/gone#password",
+        "G_FORBIDDEN": "vault://secret/app/forbidden#password",
+        "H_NOFILE": "file://./secrets/none",
+    }
+    told = {
+        "A_UNSET": "CASE_NOT_THERE is not set",
+        "B_BLANK": "set but empty",
+        "C_TYPO": "no key `passsword` at `secret/app/db`; it has `password`",
+        "D_NULL": "null",
+        "E_NOPATH": "404",
+        "F_DELETED": "deleted",
+        "G_FORBIDDEN": "permission denied",
+        "H_NOFILE": f"no such file: {tmp_path}/secrets/none",
+    }
+    found = problems(resolve, login(kv2, CASE_BLANK=""), **sources)
+    assert len(found) == len(told)
+    for problem, (name, text) in zip(found, told.items(), strict=True):
+        assert problem.startswith(f"{START}{name} from {sources[name]}: ")
+        assert text in problem
+    assert kv2.reads("secret/data/app/db") == 1
+
+
 @pytest.mark.parametrize("field", ["passsword", "nothing", "blank"])
 def test_not_found_takes_the_default(kv2, tmp_path, field):
     grant = EnvGrant("X", source=f"vault://secret/app/db#{field}", default="d")
