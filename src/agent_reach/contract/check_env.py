@@ -10,6 +10,7 @@ from agent_reach.contract.origin import origin_of
 from agent_reach.contract.scalars import kind_of
 from agent_reach.contract.sink import shown
 from agent_reach.contract.table import key_at
+from agent_reach.contract.templates import is_name, names_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ PATH_SUFFIXES = ("_CA_BUNDLE", "_FILE")
 _WORDS = ("PGSSLMODE", "PGSSLNEGOTIATION", "PGSSLCOMPRESSION", "PGSSLSNI", "PGSSLCERTMODE", "PGSSLMINPROTOCOLVERSION")
 _WORDS_TOO = ("PGSSLMAXPROTOCOLVERSION",)
 _HINT = "write `- {name: DB_HOST, default: localhost}` or `DB_HOST: localhost`"
-_NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 _DEFAULT = key_at("resources.env[].default")
 
 
@@ -52,30 +52,6 @@ def env(node: Node | None, sink: Sink, *, complete: bool) -> tuple[EnvGrant, ...
     if complete:
         _check_templates(grants, places, sink)
     return grants
-
-
-def is_name(name: str) -> bool:
-    """Whether a name can be an environment variable of a shell (POSIX.1-2024, 3.214)."""
-    return bool(name) and _NAME_CHARS.issuperset(name) and not name[0].isdigit()
-
-
-def template_names(template: str) -> list[str] | None:
-    """Return the names in a template, or None when it is not one.
-
-    Only ``{NAME}``, ``{{`` and ``}}`` are understood: `str.format` would reach attributes (CVE-2026-40087).
-    """
-    names = []
-    rest = template.replace("{{", "").replace("}}", "")
-    while rest:
-        before, opened, rest = rest.partition("{")
-        if "}" in before:
-            return None
-        if opened:
-            name, closed, rest = rest.partition("}")
-            if not closed or not is_name(name):
-                return None
-            names.append(name)
-    return names
 
 
 def _from_list(part: Node, sink: Sink) -> Iterator[tuple[EnvGrant, Node]]:
@@ -109,7 +85,7 @@ def _grant(name: str, fields: Fields, sink: Sink, place: Node | None = None) -> 
     source, template = fields.text("source"), fields.text("template")
     if fields.usable("source"):
         _check_source(source, fields.place("source"), sink)
-    if fields.usable("template") and template_names(template) is None:
+    if fields.usable("template") and _names(template) is None:
         sink.add(fields.place("template"), "E_VALUE", f"{shown(template)} is not a template", "write {NAME}, {{ or }}")
     if fields.has("template") and (fields.has("source") or fields.has("default")):
         sink.add(fields.place("template"), "E_VALUE", "a `template` is the value; it has no `source` or `default`")
@@ -163,10 +139,17 @@ def _check_source(source: str, place: Node, sink: Sink) -> None:
 def _check_templates(grants: tuple[EnvGrant, ...], places: dict[str, Node], sink: Sink) -> None:
     by_name = {grant.name: grant for grant in grants}
     for grant in grants:
-        for name in template_names(grant.template) or ():
+        for name in _names(grant.template) or ():
             if name not in by_name:
                 message = f"the template of {shown(grant.name)} uses {shown(name)}, which is not in `env`"
                 sink.add(places[grant.name], "E_VALUE", message, f"add `- {{name: {name}}}`")
             elif by_name[name].template:
                 message = f"the template of {shown(grant.name)} uses {shown(name)}, which is a template itself"
                 sink.add(places[grant.name], "E_VALUE", message, "write that one out")
+
+
+def _names(template: str) -> list[str] | None:
+    try:
+        return names_in(template)
+    except ValueError:
+        return None

@@ -44,8 +44,8 @@ def compile_contract(
     _choose_targets(document, targets, sink)
     for name in ("", *document.profiles):
         check(library.whole(document, name), home, sink, complete=bool(name) or chosen == "")
-    for target in document.targets.values():
-        check(target, home, sink, complete=False)
+    for name in document.targets:
+        check(library.target(document, name), home, sink, complete=False)
     sink.raise_if_any()
     whole = _with_targets(library, chosen, targets, sink)
     contract = check(whole, home, sink)
@@ -112,7 +112,7 @@ def _refuse(document: Document, message: str, hint: str, sink: Sink) -> None:
 
 def _with_targets(library: Library, chosen: str, targets: tuple[str, ...], sink: Sink) -> Map:
     document = library.main
-    layers = [library.whole(document, chosen), *(document.targets[target] for target in targets)]
+    layers = [library.whole(document, chosen), *(library.target(document, target) for target in targets)]
     return overlay_all(layers, Map(document.doc, 1, 1, "", {}), sink)
 
 

@@ -154,19 +154,30 @@ class Library:
 
     def whole(self, document: Document, name: str) -> Map:
         """Return a profile with everything that it builds on, as one holder."""
-        empty = Map(document.doc, 1, 1, "", {})
-        return overlay_all(self.layers(document, name), empty, self._sink)
+        return self._laid(document, self.layers(document, name))
+
+    def target(self, document: Document, name: str) -> Map:
+        """Return a target with everything that it builds on, as one holder, without the top level."""
+        walk = _Walk()
+        self._add(document, document.targets[name], walk)
+        return self._laid(document, walk.layers)
+
+    def _laid(self, document: Document, layers: list[Map]) -> Map:
+        return overlay_all(layers, Map(document.doc, 1, 1, "", {}), self._sink)
 
     def _visit(self, document: Document, name: str, walk: _Walk) -> None:
         mark = (document.doc.path, name)
         if mark in walk.done:
             return
         walk.open.append(mark)
-        holder = _holder(document, name, self._sink)
-        for reference in self._extends(holder):
-            self._follow(document, reference, walk)
+        self._add(document, _holder(document, name, self._sink), walk)
         walk.open.pop()
         walk.done.add(mark)
+
+    def _add(self, document: Document, holder: Map, walk: _Walk) -> None:
+        """Add what a holder builds on, then the holder."""
+        for reference in self._extends(holder):
+            self._follow(document, reference, walk)
         rest = {key: entry for key, entry in holder.entries.items() if key != "extends"}
         walk.layers.append(Map(holder.doc, holder.line, holder.column, holder.key, rest))
 

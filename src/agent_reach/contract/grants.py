@@ -7,11 +7,11 @@ import os
 from agent_reach._util.record import Record
 from agent_reach.contract import hosts, paths
 from agent_reach.contract.check_commands import check_command
-from agent_reach.contract.check_env import is_name
 from agent_reach.contract.check_limits import limit_names, value_of
 from agent_reach.contract.model import CommandGrant, EnvGrant, FileGrant, Limit, NetRule, Origin
 from agent_reach.contract.rights import mode_of, rights_of
 from agent_reach.contract.sink import Refusal, shown, suggestion
+from agent_reach.contract.templates import is_name
 from agent_reach.errors import ContractError, Finding
 
 TYPE_CHECKING = False

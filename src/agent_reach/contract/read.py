@@ -225,9 +225,9 @@ class _Reader:
         if anchored is None:
             self._sink.add(place, "E_ALIAS", f"the alias {name} stands inside its own anchor")
             raise Unreadable
-        self._place_node(*anchored, None)
+        self._place_node(*anchored, None, place)
 
-    def _place_node(self, node: Node, size: int, anchor: str | None) -> None:
+    def _place_node(self, node: Node, size: int, anchor: str | None, alias: Node | None = None) -> None:
         """Put a complete node into the open list or mapping; `size` counts it with its aliases expanded."""
         self._nodes += 1
         if anchor is not None:
@@ -240,7 +240,7 @@ class _Reader:
         if self._nodes > MAX_NODES or frame.size > MAX_NODES:
             code = "E_SIZE" if self._nodes > MAX_NODES else "E_ALIAS"
             how = "" if self._nodes > MAX_NODES else " once its aliases are expanded"
-            self._sink.add(node, code, f"the contract has more than {MAX_NODES} entries{how}")
+            self._sink.add(alias or node, code, f"the contract has more than {MAX_NODES} entries{how}")
             raise Unreadable
         if frame.is_map:
             self._place_in_map(frame, node)

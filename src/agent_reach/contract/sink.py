@@ -33,6 +33,7 @@ class Sink:
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
+        self._more = 0
         self._seen: set[tuple[object, ...]] = set()
         self._order: dict[str, int] = {}
 
@@ -57,8 +58,12 @@ class Sink:
     def note(self, finding: Finding) -> None:
         """Note a finding that is complete."""
         mark = (finding.code, finding.file, finding.line, finding.column, finding.message)
-        if mark not in self._seen and len(self.findings) < MAX_FINDINGS:
-            self._seen.add(mark)
+        if mark in self._seen:
+            return
+        self._seen.add(mark)
+        if len(self.findings) == MAX_FINDINGS:
+            self._more += 1
+        else:
             self._order.setdefault(finding.file, len(self._order))
             self.findings.append(finding)
 
@@ -68,11 +73,13 @@ class Sink:
         Raises:
             ContractError: something was found.
         """
-        if self.findings:
-            order = self._order
-            raise ContractError(
-                tuple(sorted(self.findings, key=lambda found: (order[found.file], found.line, found.column)))
-            )
+        if not self.findings:
+            return
+        order = self._order
+        found = sorted(self.findings, key=lambda finding: (order[finding.file], finding.line, finding.column))
+        if self._more:
+            found.append(Finding("E_SIZE", f"{self._more} more findings are not shown", file=found[0].file))
+        raise ContractError(tuple(found))
 
 
 def shown(text: str) -> str:
