@@ -62,6 +62,7 @@ RUN_PATH = (
     "process_vm_readv",
     "seccomp",
     "sethostname",
+    "setresuid",
     "setns",
     "umount2",
     "unshare",

@@ -65,6 +65,7 @@ class Broker:
         path_exists: answers the guards whether an undeclared path exists on the host.
         handlers: further notified calls, by number; a handler returns an error number, or None when it has
             answered by itself.
+        file_uid: uid to look up paths of Unix sockets as, None for our own.
         poll_listener: whether the listener is polled here; else the caller feeds `handle`.
     """
 
@@ -83,6 +84,7 @@ class Broker:
         path_exists: Callable[[str], bool] | None = None,
         handlers: dict[int, Handler] | None = None,
         poll_listener: bool = True,
+        file_uid: int | None = None,
     ) -> None:
         self.ended = False
         self._listener = listener if poll_listener else -1
@@ -109,7 +111,7 @@ class Broker:
             self._stub,
             self._channels,
             Dialer(self._loop, self._waitlist, closer.release),
-            Connector(self._workers, self._waitlist, private_devices if side.full else frozenset()),
+            Connector(self._workers, self._waitlist, private_devices if side.full else frozenset(), file_uid),
             self._waitlist,
             closer,
             self._ledger,

@@ -17,6 +17,7 @@ from agent_reach._util.record import Record
 from agent_reach.egress import tcp
 from agent_reach.egress.pending import Waiting
 from agent_reach.linux import _syscalls, sockets
+from agent_reach.linux.identity import ActingAs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,10 +53,14 @@ class Connector:
         workers: the threads.
         waitlist: where calls are watched.
         devices: st_dev of the run's own file systems; sockets elsewhere are the host's.
+        file_uid: uid to look paths up as, where ours may not enter the run's private directories.
     """
 
-    def __init__(self, workers: Workers, waitlist: Waitlist, devices: frozenset[int]) -> None:
+    def __init__(
+        self, workers: Workers, waitlist: Waitlist, devices: frozenset[int], file_uid: int | None = None
+    ) -> None:
         self._workers, self._waitlist, self._devices = workers, waitlist, devices
+        self._file_uid = file_uid
 
     def connect(self, call: Call, sock: socket.socket, raw: bytes, ended: Callable[[Outcome], None]) -> None:
         """Connect the caller's own socket to an address of its own network namespace.
@@ -89,7 +94,11 @@ class Connector:
         view = _View(call)
         try:
             view.check(call)
-            job = lambda: _connect_path(sock, view, os.fsdecode(path), self._devices)  # noqa: E731 - one line
+
+            def job() -> Outcome:
+                with ActingAs(self._file_uid):
+                    return _connect_path(sock, view, os.fsdecode(path), self._devices)
+
             self._submit(_Inside(call, interruptible=False), job, ended)
         except BaseException:
             view.close()

@@ -265,7 +265,6 @@ class Router:
         self._parts.ledger.connect(decision.host, addresses.text(address), decision.port)
         self._parts.denials.forget(connect.call)
         self._parts.dialer.dial(connect.call, connect.sock, Target(connect.number, where))
-        self._parts.closer.release(connect.sock)
         return None
 
     def _unix(self, connect: _Connect) -> int | None:
@@ -295,10 +294,10 @@ class Router:
 
     def _hand_over(self, connect: _Connect, theirs: socket.socket) -> int | None:
         """Put one end of a pair of ours in the place of the caller's socket."""
+        call, number = connect.call, connect.number
         with theirs:
-            hand_in(connect.call, theirs, connect.number, connect.call.flags(connect.number))
-        connect.call.answer()
-        self._parts.closer.release(connect.sock)
+            hand_in(call, theirs, number, call.flags(number), lambda: self._parts.closer.release(connect.sock))
+        call.answer()
         return None
 
     def _in_place(self, connect: _Connect) -> int:
@@ -312,7 +311,8 @@ class Router:
         """
 
         def ended(outcome: Outcome) -> None:
-            if outcome.refused:
+            # A client that tries ::1 before 127.0.0.1, or the other way round, finds the program's own server next.
+            if outcome.refused and not tcp.somebody_listens(call.tid, decision.port):
                 self._parts.denials.connect(call, decision)
 
         return ended

@@ -153,3 +153,21 @@ def _set(sock: socket.socket, level: int, option: int, value: int | bytes) -> No
         sock.setsockopt(level, option, value)
     except OSError:
         return
+
+
+def somebody_listens(tid: int, port: int) -> bool:
+    """Tell whether anything listens on a TCP port of a thread's network namespace, in either family."""
+    wanted = f":{port:04X}"
+    for table in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{tid}/net/{table}", encoding="ascii") as lines:
+                if any(_listens_on(line.split(), wanted) for line in lines):
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def _listens_on(fields: list[str], port: str) -> bool:
+    """Tell whether a line of /proc/net/tcp is a listener on a port; state 0A is TCP_LISTEN."""
+    return len(fields) > 3 and fields[1].endswith(port) and fields[3] == "0A"

@@ -202,6 +202,7 @@ def _start(
         kept=(slot.lock,) if slot else (private_directory,) if private_directory >= 0 else (),
         sources=sources,
         supervisor_uid=slot.supervisor_uid if slot else None,
+        run_uid=slot.run_uid if slot else None,
         private=private_directory,
         ask=slot is not None or group is not None,
         watched=tuple((limit.name, limit.value) for limit in plan.limits if limit.name not in held),

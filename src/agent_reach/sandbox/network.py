@@ -35,9 +35,12 @@ class Network:
         listener: descriptor of the seccomp listener.
         handed: ``st_dev`` of the private tmpfs, then (``full``) the resolver's datagram and stream sockets.
         report: gets each event as fields.
+        run_uid: uid of the sandbox on the host where it is not ours, or None.
     """
 
-    def __init__(self, plan: SandboxPlan, listener: int, handed: tuple[int, ...], report: Report) -> None:
+    def __init__(
+        self, plan: SandboxPlan, listener: int, handed: tuple[int, ...], report: Report, run_uid: int | None
+    ) -> None:
         device, *stub = handed
         self._report = report
         self._broker = Broker(
@@ -50,6 +53,7 @@ class Network:
             resolv_nameservers=_nameservers() if plan.tier != "full" else (),
             path_exists=os.path.lexists,
             poll_listener=False,
+            file_uid=run_uid,
         )
 
     def descriptors(self) -> tuple[int, ...]:

@@ -39,6 +39,7 @@ class Start(Record):
         kept: descriptors that hold locks for as long as we live.
         sources: trees opened by root, or None.
         supervisor_uid: uid and gid to take when root starts the run, or None.
+        run_uid: uid and gid of the sandbox on the host when root starts the run, or None.
         private: descriptor of the private directory (``reduced``), or -1.
         ask: tell the launcher init's pid and wait for its answer: it maps ids, or moves it into a control group.
         watched: limits that no control group holds.
@@ -51,6 +52,7 @@ class Start(Record):
     kept: tuple[int, ...] = ()
     sources: Sources | None = None
     supervisor_uid: int | None = None
+    run_uid: int | None = None
     private: int = -1
     ask: bool = False
     watched: tuple[tuple[str, float], ...] = ()
@@ -161,10 +163,10 @@ class Supervisor:
         self._map_and_group(full=full)
         os.write(gate_write, b"ma")
         if uid is not None:
-            self._leave_root(uid)
+            self._leave_root(uid, self._start.run_uid or uid)
         return ours, gate_write
 
-    def _leave_root(self, uid: int) -> None:
+    def _leave_root(self, uid: int, run_uid: int) -> None:
         """Import what we may need while root's own files can still be read, then give root up for good.
 
         Init builds the inside meanwhile; no user code runs before the worker has had an answer from us.
@@ -174,7 +176,8 @@ class Supervisor:
 
         network.preload()
         watchdog.preload()
-        os.setresuid(uid, uid, uid)
+        # The saved uid lets a thread look at the run's private directories; it is no way back to root.
+        os.setresuid(uid, uid, run_uid)
         # The change of ids made us undumpable, and our own /proc files root's.
         caps.set_dumpable(value=True)
 
@@ -317,7 +320,7 @@ class Supervisor:
         if self._network is None:
             from agent_reach.sandbox.network import Network
 
-            self._network = Network(self._plan, self._listener, self._handed, self._report)
+            self._network = Network(self._plan, self._listener, self._handed, self._report, self._start.run_uid)
             for descriptor in self._network.descriptors():
                 self._poll.register(descriptor, _POLL_IN)
         self._network.take(call)

@@ -7,6 +7,7 @@ NUMBERS = {
     "x86_64": {
         "connect": 42,
         "clone": 56,
+        "setresuid": 117,
         "capset": 126,
         "pivot_root": 155,
         "prctl": 157,
@@ -36,6 +37,7 @@ NUMBERS = {
         "pivot_root": 41,
         "capset": 91,
         "unshare": 97,
+        "setresuid": 147,
         "sethostname": 161,
         "prctl": 167,
         "gettid": 178,

@@ -1,0 +1,41 @@
+"""Act as another uid for the length of a block, in one thread only."""
+
+from __future__ import annotations
+
+from agent_reach.linux import _syscalls
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_UNCHANGED = -1
+
+
+class ActingAs:
+    """Context in which the calling thread's effective uid, and so its rights over files, are another's.
+
+    The C library's `seteuid` changes every thread of the process; the bare call changes the calling one.
+    The uid must be the real or the saved one of the process (setresuid(2)).
+
+    Args:
+        uid: uid to take, or None for no change.
+    """
+
+    def __init__(self, uid: int | None) -> None:
+        self._uid = uid
+        self._own = -1
+
+    def __enter__(self) -> None:
+        """Take the uid."""
+        if self._uid is not None:
+            import os
+
+            self._own = os.getuid()
+            _syscalls.syscall(_syscalls.number("setresuid"), _UNCHANGED, self._uid, _UNCHANGED)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Go back to the real uid."""
+        if self._uid is not None:
+            _syscalls.syscall(_syscalls.number("setresuid"), _UNCHANGED, self._own, _UNCHANGED)
