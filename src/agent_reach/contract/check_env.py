@@ -85,8 +85,8 @@ def _grant(name: str, fields: Fields, sink: Sink, place: Node | None = None) -> 
     source, template = fields.text("source"), fields.text("template")
     if fields.usable("source"):
         _check_source(source, fields.place("source"), sink)
-    if fields.usable("template") and _names(template) is None:
-        sink.add(fields.place("template"), "E_VALUE", f"{shown(template)} is not a template", "write {NAME}, {{ or }}")
+    if fields.usable("template") and not names_in(template):
+        sink.add(fields.place("template"), "E_VALUE", f"{shown(template)} has no place", "write {NAME}")
     if fields.has("template") and (fields.has("source") or fields.has("default")):
         sink.add(fields.place("template"), "E_VALUE", "a `template` is the value; it has no `source` or `default`")
     if any(fields.has(other) for other in ("source", "default", "template")):
@@ -139,17 +139,10 @@ def _check_source(source: str, place: Node, sink: Sink) -> None:
 def _check_templates(grants: tuple[EnvGrant, ...], places: dict[str, Node], sink: Sink) -> None:
     by_name = {grant.name: grant for grant in grants}
     for grant in grants:
-        for name in _names(grant.template) or ():
+        for name in names_in(grant.template):
             if name not in by_name:
                 message = f"the template of {shown(grant.name)} uses {shown(name)}, which is not in `env`"
                 sink.add(places[grant.name], "E_VALUE", message, f"add `- {{name: {name}}}`")
             elif by_name[name].template:
                 message = f"the template of {shown(grant.name)} uses {shown(name)}, which is a template itself"
                 sink.add(places[grant.name], "E_VALUE", message, "write that one out")
-
-
-def _names(template: str) -> list[str] | None:
-    try:
-        return names_in(template)
-    except ValueError:
-        return None

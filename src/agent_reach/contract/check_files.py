@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 READ_ONLY = ("r", "rb")
 _HINT = "write `- {path: /data/in.csv, mode: r}`"
 _SHA256_DIGITS = 64
+_MODES = {"rb+": "r+b"}  # two spellings of open(); everything behind this sees one
 
 
 def files(node: Node | None, home: str, sink: Sink, *, complete: bool) -> tuple[FileGrant, ...]:
@@ -51,7 +52,7 @@ def _grant(entry: Map, home: str, sink: Sink) -> FileGrant | None:
         sink.add(entry, "E_MISSING", "`path` is absent", _HINT)
     if not fields.usable("path"):
         return None
-    mode = fields.text("mode", "r")
+    mode = _MODES.get(fields.text("mode", "r"), fields.text("mode", "r"))
     try:
         path = paths.resolve(written, entry.doc.directory, home)
     except Refusal as refusal:

@@ -81,8 +81,8 @@ def test_nothing_is_not_a_value() -> None:
 
 def test_prefixes_pass_through_and_have_no_value() -> None:
     assert one("{name: 'GITHUB_*'}").name == "GITHUB_*"
-    for extra in ("default: x", "source: 'env://A'", "template: x"):
-        assert refusal_of(f"{{name: 'G_*', {extra}}}")[0] == "E_VALUE"
+    for extra in ("default: x", "source: 'env://A'", "template: '{A}'"):
+        assert refusal_of(f"{{name: 'G_*', {extra}}}\n    - {{name: A}}")[0] == "E_VALUE"
 
 
 @pytest.mark.parametrize("name", ["1A", "A-B", "A B", "'*'", "'A*B'", "''", "ÄÖ", '"A\\0"', "A=b"])
@@ -116,21 +116,21 @@ def test_what_a_file_source_delivers(name: str, deliver: str) -> None:
 
 
 def test_templates() -> None:
-    found = env("    A: x\n    B: {template: 'postgres://u:{A}@db/{{x}}'}\n")
-    assert found["B"].template == "postgres://u:{A}@db/{{x}}"
+    template = 'postgres://u:{A}@db/x?{"a": {}}'
+    assert env(f"    A: x\n    B: {{template: '{template}'}}\n")["B"].template == template
 
 
-@pytest.mark.parametrize("template", ["{0.__class__}", "{A.b}", "{A[0]}", "{A!r}", "{A:>9}", "{", "}", "{}", "{A"])
-def test_a_template_is_no_format_string(template: str) -> None:
+@pytest.mark.parametrize("template", ["{0.__class__}", "{A.b}", "{A-B}", "{}", "plain"])
+def test_a_template_without_a_place_is_a_mistake(template: str) -> None:
     finding = refusal(f"resources:\n  env:\n    A: x\n    B: {{template: '{template}'}}\n")
     assert (finding.code, finding.key) == ("E_VALUE", "resources.env.B.template")
 
 
 def test_a_template_names_what_is_there() -> None:
     assert "`MISSING`, which is not in `env`" in refusal("resources: {env: {B: {template: '{MISSING}'}}}\n").message
-    text = "resources:\n  env:\n    A: {template: 'x'}\n    B: {template: '{A}'}\n"
+    text = "resources:\n  env:\n    A: {template: '{C}'}\n    C: x\n    B: {template: '{A}'}\n"
     assert "is a template itself" in refusal(text).message
-    assert "has no `source`" in refusal("resources: {env: {A: {template: x, default: y}}}\n").message
+    assert "has no `source`" in refusal("resources: {env: {A: {template: '{B}', default: y}, B: x}}\n").message
 
 
 def test_a_template_may_use_what_a_farther_layer_declares() -> None:

@@ -4,30 +4,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_reach.contract.templates import fill, names_in
-
-
-def test_places_and_doubled_braces() -> None:
-    template = "postgres://{USER}:{PASS}@db/{{x}}{USER}"
-    assert names_in(template) == ["USER", "PASS", "USER"]
-    assert fill(template, {"USER": "u", "PASS": "{USER}"}) == "postgres://u:{USER}@db/{x}u"
+from agent_reach.contract.templates import names_in
+from agent_reach.providers.template import fill
 
 
 @pytest.mark.parametrize(
-    "template", ["{0.__class__}", "{A.b}", "{A[0]}", "{A!r}", "{A:>9}", "{", "}", "{}", "{A", "{A}}0}"]
+    ("template", "names"),
+    [
+        ("postgres://{USER}:{PASS}@db/{USER}", ("USER", "PASS", "USER")),
+        ('{"p": "{PASS}", "n": {}}', ("PASS",)),
+        ("{{A}}", ("A",)),
+        ("{ {A}", ("A",)),
+        ("{0.__class__} {A.b} {A[0]} {A!r} {A:>9} {1A} {} { } {A", ()),
+        ("", ()),
+    ],
 )
-def test_a_template_is_no_format_string(template: str) -> None:
-    with pytest.raises(ValueError, match="not a template"):
-        names_in(template)
-    with pytest.raises(ValueError, match="not a template"):
-        fill(template, {"A": "x"})
+def test_only_a_bare_name_in_braces_is_a_place(template: str, names: tuple[str, ...]) -> None:
+    assert names_in(template) == names
 
 
-@given(st.text(alphabet="{}AB_.0 ", max_size=12))
-def test_what_is_taken_means_what_it_means_to_python(template: str) -> None:
-    try:
-        names = names_in(template)
-    except ValueError:
-        return
-    values = {name: f"<{name}>" for name in names}
-    assert fill(template, values) == template.format(**values)
+@given(st.text(alphabet="{}AB_.0 é", max_size=12))
+def test_the_providers_find_the_same_names(template: str) -> None:
+    names = names_in(template)
+    values = dict.fromkeys(names, "x")
+    assert fill(template, values, set(names))[0] is not None
+    for name in names:
+        rest = {other: "x" for other in names if other != name}
+        assert fill(template, rest, set(names)) == (None, name)
