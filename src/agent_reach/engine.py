@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
+import time
 
 from agent_reach import __version__, prepare
-from agent_reach.audit import record
-from agent_reach.audit.canonical import sha256
 from agent_reach.errors import EXIT_REACH_FAILED, EXIT_WALL_LIMIT
-from agent_reach.outcome import Connection, Denial, Place, Result, Usage
-from agent_reach.plan import layout, receipt
+from agent_reach.plan import layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from agent_reach.audit.journal import Journal
-    from agent_reach.audit.record import StagedFile
-    from agent_reach.outcome import Receipt
+    from agent_reach.audit.record import Code, StagedFile
+    from agent_reach.outcome import Connection, Denial, Receipt, Result
     from agent_reach.prepare import Prepared, Request
     from agent_reach.sandbox.launch import Assembled, Ended
+    from agent_reach.staging.missing import Made
     from agent_reach.staging.progress import Progress
 
     Show = Callable[[Denial], None]
@@ -60,58 +59,64 @@ def carry_out(prepared: Prepared, environ: Mapping[str, str], show: Show, progre
         ReachError: as `run`.
     """
     from agent_reach.sandbox import launch
-    from agent_reach.staging import missing
-
-    import time
 
     run_id, started = new_run_id(), time.time()
-    journal = _open_journal(prepared)
-    made = missing.make(prepared.contract, prepared.facts.paths)
-    if made:
-        prepared = prepare.prepare(prepared.request, environ)
+    prepared, made = _create_missing(prepared, environ)
     events = _Events(show)
     assembly = _Assembly(prepared, environ, progress)
-    code = _code(prepared)
+    settings = launch.Settings(
+        name=run_id,
+        slot_file=os.path.join(prepared.places.state, "slots.lock"),
+        filter_cache=prepared.places.cache,
+        guard_files=prepared.facts.guard_files,
+    )
     error = ""
     result: Result | None = None
     try:
-        settings = launch.Settings(
-            name=run_id,
-            slot_file=os.path.join(prepared.places.state, "slots.lock"),
-            filter_cache=prepared.places.cache,
-            guard_files=prepared.facts.guard_files,
-        )
-        ended = launch.run(prepared.plan, settings, assembly.assemble, events.take)
+        ended = launch.run(prepared.plan, settings, assembly.assemble, events.take, idle=_import_for_the_end)
         result = _result(run_id, prepared, ended, events)
     except BaseException as raised:
-        error = f"{type(raised).__name__}: {raised}" if not isinstance(raised, KeyboardInterrupt) else "interrupted"
+        error = "interrupted" if isinstance(raised, KeyboardInterrupt) else f"{type(raised).__name__}: {raised}"
         raise
     finally:
-        missing.remove(made)
-        if journal is not None:
-            with journal:
-                journal.append(
-                    record.build(
-                        run_id,
-                        started=started,
-                        contract=prepared.contract,
-                        code=code,
-                        version=__version__,
-                        result=result,
-                        error=error,
-                        denials=events.denials,
-                        connections=events.connections,
-                        injected=assembly.injected,
-                        staged=assembly.staged,
-                    )
-                )
+        _remove_unused(made)
+        if prepared.request.use_record:
+            _append_record(run_id, started, assembly, events, result, error)
     return result
+
+
+def _import_for_the_end() -> None:
+    """Import what the end of a run needs while the sandbox is being built: the launcher has nothing else to do."""
+    from agent_reach import outcome  # noqa: F401
+    from agent_reach.audit import record  # noqa: F401
+    from agent_reach.plan import receipt  # noqa: F401
+
+
+def _create_missing(prepared: Prepared, environ: Mapping[str, str]) -> tuple[Prepared, tuple[Made | None, ...]]:
+    """Create writable grants that do not exist, and plan anew with them.
+
+    Raises:
+        ContractError: a required path is missing.
+    """
+    facts = prepared.facts.paths
+    if not any(fact.kind in {"missing", "symlink"} for fact in facts):
+        return prepared, ()
+    from agent_reach.staging import missing
+
+    made = missing.make(prepared.contract, facts)
+    return (prepare.prepare(prepared.request, environ) if made else prepared), made
+
+
+def _remove_unused(made: tuple[Made | None, ...]) -> None:
+    """Take back the files that were created and stayed empty."""
+    if made:
+        from agent_reach.staging import missing
+
+        missing.remove(made)
 
 
 def new_run_id() -> str:
     """Return an identifier that sorts by time: seconds in base 16, then 64 random bits."""
-    import time
-
     return f"{int(time.time()):08x}-{os.urandom(8).hex()}"
 
 
@@ -119,48 +124,63 @@ class _Assembly:
     """Resolves what the contract grants, and remembers what for, never with what."""
 
     def __init__(self, prepared: Prepared, environ: Mapping[str, str], progress: Progress | None) -> None:
-        self._prepared = prepared
+        self.prepared = self._prepared = prepared
         self._environ = environ
         self._progress = progress
+        self.journal: Journal | None = None
+        self.code: Code | None = None
         self.injected: tuple[tuple[str, str], ...] = ()
         self.staged: tuple[StagedFile, ...] = ()
 
     def assemble(self) -> Assembled:
-        """Ask the providers; called while the sandbox is being built.
+        """Ask the providers, and see that the run can be recorded; called while the sandbox is being built.
 
         Raises:
             ProviderError: with every failure of the run.
+            Unavailable: there is no writable place for the record, and ``--no-record`` was not given.
         """
-        from agent_reach.providers.resolve import resolve_env
         from agent_reach.sandbox.launch import Assembled
 
         prepared = self._prepared
         environment = dict(prepared.plan.environment)
         staged: dict[int, bytes] = {}
+        if prepared.request.use_record:
+            self.code = _code(prepared)
+            self.journal = _open_journal(prepared)
         if prepared.contract.env:
-            resolved = resolve_env(
-                prepared.contract.env,
-                caller_env=self._environ,
-                home=prepared.caller.home,
-                contract_dir=os.path.dirname(prepared.contract.path) or prepared.caller.cwd,
-            )
-            self.injected = resolved.injected
-            environment.update(resolved.values)
-            places = layout.delivered(prepared.contract)
-            for name, content in resolved.files.items():
-                number, path = places[name]
-                staged[number] = content
-                environment[name] = path
+            staged = self._resolve(environment)
         staged.update(self._stage())
         if prepared.plan.program.guard:
             environment["PYTHONPATH"] = prepared.plan.program.guard
         return Assembled(environment, staged)
+
+    def _resolve(self, environment: dict[str, str]) -> dict[int, bytes]:
+        """Resolve the environment's entries; return the content of those that are delivered as files."""
+        from agent_reach.providers.resolve import resolve_env
+
+        prepared = self._prepared
+        resolved = resolve_env(
+            prepared.contract.env,
+            caller_env=self._environ,
+            home=prepared.caller.home,
+            contract_dir=os.path.dirname(prepared.contract.path) or prepared.caller.cwd,
+        )
+        self.injected = resolved.injected
+        environment.update(resolved.values)
+        places = layout.delivered(prepared.contract, prepared.plan.private)
+        staged = {}
+        for name, content in resolved.files.items():
+            number, path = places[name]
+            staged[number] = content
+            environment[name] = path
+        return staged
 
     def _stage(self) -> dict[int, bytes]:
         """Fetch the files that have a source."""
         grants = [(number, grant) for number, grant in enumerate(self._prepared.contract.files) if grant.source]
         if not grants:
             return {}
+        from agent_reach.audit import record
         from agent_reach.staging.fetch import stage_all
 
         base = os.path.dirname(self._prepared.contract.path)
@@ -181,6 +201,8 @@ class _Events:
         """Take one event."""
         if len(self.denials) + len(self.connections) >= _MOST_EVENTS:
             return
+        from agent_reach.outcome import Connection
+
         if fields["kind"] == "count":
             self._count(fields)
         elif fields["kind"] == "denial":
@@ -208,6 +230,8 @@ class _Events:
 
 def _denial(fields: dict[str, str]) -> Denial:
     """Read a denial from the fields of a frame."""
+    from agent_reach.outcome import Denial, Place
+
     place = Place(fields["file"], int(fields["line"]), fields["function"]) if fields["file"] else None
     return Denial(
         action=fields["action"],
@@ -223,6 +247,8 @@ def _denial(fields: dict[str, str]) -> Denial:
 
 def _result(run_id: str, prepared: Prepared, ended: Ended, events: _Events) -> Result:
     """Turn the end of a sandbox into a result."""
+    from agent_reach.outcome import Result, Usage
+
     exit_code, signal, cause, limit, message = _verdict(ended)
     return Result(
         run_id=run_id,
@@ -246,6 +272,8 @@ def _result(run_id: str, prepared: Prepared, ended: Ended, events: _Events) -> R
 
 def make_receipt(prepared: Prepared, held: Mapping[str, str]) -> Receipt:
     """Say what is enforced for a plan on this host."""
+    from agent_reach.plan import receipt
+
     return receipt.make(prepared.plan, held, started_by_root=prepared.facts.started_by_root)
 
 
@@ -264,21 +292,48 @@ def _verdict(ended: Ended) -> tuple[int, int, str, str, str]:
     return os.WEXITSTATUS(ended.status), 0, "exited", "", ""
 
 
-def _open_journal(prepared: Prepared) -> Journal | None:
+def _open_journal(prepared: Prepared) -> Journal:
     """Open the audit log before anything runs: a run that cannot be recorded does not start.
 
     Raises:
-        Unavailable: there is no writable place, and ``--no-record`` was not given.
+        Unavailable: there is no writable place.
     """
-    if not prepared.request.use_record:
-        return None
     from agent_reach.audit.journal import Journal
 
     return Journal(prepared.places.state)
 
 
-def _code(prepared: Prepared) -> record.Code:
+def _append_record(  # noqa: PLR0917 - everything that one record tells
+    run_id: str, started: float, assembly: _Assembly, events: _Events, result: Result | None, error: str
+) -> None:
+    """Write the record of a run, also of one that never started."""
+    from agent_reach.audit import record
+
+    prepared = assembly.prepared
+    journal = assembly.journal or _open_journal(prepared)
+    with journal:
+        journal.append(
+            record.build(
+                run_id,
+                started=started,
+                contract=prepared.contract,
+                code=assembly.code or _code(prepared),
+                version=__version__,
+                result=result,
+                error=error,
+                denials=events.denials,
+                connections=events.connections,
+                injected=assembly.injected,
+                staged=assembly.staged,
+            )
+        )
+
+
+def _code(prepared: Prepared) -> Code:
     """Describe what is run, by the digest of its bytes where they are ours to read."""
+    from agent_reach.audit import record
+    from agent_reach.audit.canonical import sha256
+
     invocation, python = prepared.request, prepared.facts.interpreter.executable
     if invocation.kind == "script":
         try:

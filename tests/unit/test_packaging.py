@@ -1,6 +1,5 @@
 """What is built, under which names, and that every way to start it is the same program."""
 
-import configparser
 import subprocess
 import sys
 import tarfile
@@ -52,7 +51,11 @@ def test_pyyaml_is_the_only_dependency_that_is_not_an_extra(wheel):
 
 def test_the_wheel_holds_the_package_its_type_marker_and_the_licence_and_nothing_else(wheel):
     names = wheel.namelist()
-    assert {name.partition("/")[0] for name in names} == {"agent_reach", dist_info("").rstrip("/")}
+    assert {name.partition("/")[0] for name in names} == {
+        "agent_reach",
+        dist_info("").rstrip("/"),
+        dist_info("").replace("dist-info/", "data"),
+    }
     assert "agent_reach/py.typed" in names
     assert dist_info("licenses/LICENSE") in names
     assert not [name for name in names if name.endswith(".pyc") or "tests" in name.split("/")]
@@ -65,12 +68,11 @@ def test_every_module_of_the_source_tree_is_in_the_wheel(wheel):
 
 
 def test_both_commands_start_the_same_function(wheel):
-    scripts = configparser.ConfigParser()
-    scripts.read_string(wheel.read(dist_info("entry_points.txt")).decode())
-    assert dict(scripts["console_scripts"]) == {
-        "reach": "agent_reach.cli:main",
-        "agent-reach-runtime": "agent_reach.cli:main",
-    }
+    (data,) = {name.split("/")[0] for name in wheel.namelist() if ".data/" in name}
+    scripts = {name: wheel.read(f"{data}/scripts/{name}").decode() for name in ("reach", "agent-reach-runtime")}
+    assert scripts["reach"] == scripts["agent-reach-runtime"]
+    assert scripts["reach"].startswith("#!python\n")
+    assert "from agent_reach.cli import main" in scripts["reach"]
 
 
 def test_the_source_distribution_can_be_tested(built):

@@ -171,10 +171,18 @@ def _grants(contract: Contract, facts: Facts) -> list[Mount]:
     return mounts
 
 
-def delivered(contract: Contract) -> dict[str, tuple[int, str]]:
-    """Number and path inside of each variable that is delivered as a file; numbers follow those of the file grants."""
+def delivered(contract: Contract, private: str = "") -> dict[str, tuple[int, str]]:
+    """Number and path inside of each variable that is delivered as a file; numbers follow those of the file grants.
+
+    Args:
+        contract: the contract.
+        private: fresh directory of the run in tier ``reduced``, or empty.
+    """
     names = [grant.name for grant in contract.env if grant.deliver == "file"]
-    return {name: (len(contract.files) + index, f"{SECRETS}/{name}") for index, name in enumerate(names)}
+    first = len(contract.files)
+    if private:
+        return {name: (first + index, f"{private}/staged-{first + index}") for index, name in enumerate(names)}
+    return {name: (first + index, f"{SECRETS}/{name}") for index, name in enumerate(names)}
 
 
 def _secrets(contract: Contract) -> list[Mount]:

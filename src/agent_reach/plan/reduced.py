@@ -72,6 +72,6 @@ def environment(facts: Facts) -> dict[str, str]:
     """
     return {
         "HOME": f"{facts.private}/home",
-        "TMPDIR": f"{facts.private}/tmp",
+        "TMPDIR": f"{facts.private}/tmp",  # noqa: S108 - below the private directory
         "RES_OPTIONS": "use-vc timeout:2 attempts:2",
     }

@@ -62,6 +62,14 @@ class Ended(Record):
     notes: tuple[str, ...] = ()
 
 
+class _Doors(Record):
+    """What the caller of `run` wants to be called for."""
+
+    assemble: Callable[[], Assembled]
+    report: Report
+    idle: Callable[[], None]
+
+
 class Settings(Record):
     """What the launcher needs besides the plan.
 
@@ -78,7 +86,13 @@ class Settings(Record):
     guard_files: tuple[tuple[str, bytes], ...] = ()
 
 
-def run(plan: SandboxPlan, settings: Settings, assemble: Callable[[], Assembled], report: Report) -> Ended:
+def run(
+    plan: SandboxPlan,
+    settings: Settings,
+    assemble: Callable[[], Assembled],
+    report: Report,
+    idle: Callable[[], None] = lambda: None,
+) -> Ended:
     """Apply a plan and wait for its end.
 
     Args:
@@ -86,6 +100,7 @@ def run(plan: SandboxPlan, settings: Settings, assemble: Callable[[], Assembled]
         settings: names and places.
         assemble: called while the sandbox is being built; may raise, and then nothing runs.
         report: gets each event (``denial``, ``connection``) as fields.
+        idle: called once while the program starts.
 
     Raises:
         SetupError: a step was refused.
@@ -95,7 +110,8 @@ def run(plan: SandboxPlan, settings: Settings, assemble: Callable[[], Assembled]
     group = _make_group(plan, settings)
     try:
         held = _check_held(plan, group)
-        return _run_in(plan.replace(memory_cgroup="memory" in held), settings, assemble, report, group, held)
+        doors = _Doors(assemble, report, idle)
+        return _run_in(plan.replace(memory_cgroup="memory" in held), settings, doors, group, held)
     finally:
         if group is not None:
             from agent_reach.linux import cgroups
@@ -140,14 +156,7 @@ def _check_held(plan: SandboxPlan, group: Group | None) -> dict[str, str]:
     return held
 
 
-def _run_in(  # noqa: PLR0917 - one run
-    plan: SandboxPlan,
-    settings: Settings,
-    assemble: Callable[[], Assembled],
-    report: Report,
-    group: Group | None,
-    held: dict[str, str],
-) -> Ended:
+def _run_in(plan: SandboxPlan, settings: Settings, doors: _Doors, group: Group | None, held: dict[str, str]) -> Ended:
     """Start the supervisor and see the run to its end."""
     slot, start, wires, values_write = _start(plan, settings, group, held)
     ours, theirs = channel.pair()
@@ -159,11 +168,12 @@ def _run_in(  # noqa: PLR0917 - one run
     wires.close_inner()
     for tree in start.sources.trees.values() if start.sources else ():
         os.close(tree)
-    run_ = _Run(ours, pid, wires, report, ValuesWriter(values_write))
+    run_ = _Run(ours, pid, wires, doors.report, ValuesWriter(values_write))
     try:
         if start.ask:
             run_.on_started(plan, slot, group)
-        run_.deliver(assemble)
+        run_.deliver(doors.assemble)
+        doors.idle()
         ended = run_.wait()
     finally:
         run_.close()

@@ -6,6 +6,7 @@ import os
 import select
 import time
 
+import agent_reach
 from agent_reach._util.record import Record
 from agent_reach.linux import caps, namespaces, pidfd
 from agent_reach.linux.seccomp import notify
@@ -74,6 +75,17 @@ def run(start: Start, control: Channel) -> None:
         control.send({"kind": "internal", "detail": f"{type(error).__name__}: {error}"[:500]})
     finally:
         os._exit(code)
+
+
+def importable_by_others() -> bool:
+    """Say whether any uid may read our package and the standard library; a private Python lies under root's home."""
+    for module in (agent_reach, os):
+        path = os.path.dirname(os.path.abspath(module.__file__ or "/"))
+        while path != "/":
+            if not os.stat(path).st_mode & 0o001:
+                return False
+            path = os.path.dirname(path)
+    return True
 
 
 def _let_go_of_stdio() -> None:
@@ -172,10 +184,11 @@ class Supervisor:
         Init builds the inside meanwhile; no user code runs before the worker has had an answer from us.
         """
         os.setresuid(0, 0, 0)
-        from agent_reach.sandbox import network, watchdog
+        if not importable_by_others():
+            from agent_reach.sandbox import network, watchdog
 
-        network.preload()
-        watchdog.preload()
+            network.preload()
+            watchdog.preload()
         # The saved uid lets a thread look at the run's private directories; it is no way back to root.
         os.setresuid(uid, uid, run_uid)
         # The change of ids made us undumpable, and our own /proc files root's.

@@ -86,8 +86,10 @@ def receive(descriptor: int, scratch: int) -> dict[bytes, bytes] | None:
 
 def _fill(descriptor: int, length: int, scratch: int, name: str) -> None:
     """Copy so many bytes into a file of the stage."""
-    os.chmod(name, 0o600, dir_fd=scratch)
-    target = os.open(name, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=scratch)
+    # In tier reduced nothing is mounted, and the file is made here.
+    if name in os.listdir(scratch):
+        os.chmod(name, 0o600, dir_fd=scratch)
+    target = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=scratch)
     try:
         while length:
             chunk = os.read(descriptor, min(length, _CHUNK))
