@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 DATABASE = HERE / "data" / "orders.sqlite3"
-PAYROLL = HERE.parent / "payroll.csv"
+PASSWORDS = Path("/etc/shadow")
 COLLECTOR = ("collector.example.net", 443)
 
 
@@ -31,12 +31,12 @@ def report(database: sqlite3.Connection) -> None:
         print(f"  {customer:<10}{count:>3} orders{cents / 100:>9.2f}")
 
 
-def read_payroll() -> None:
-    """Try to read a file of the caller's that lies beside the project: no grant, no file."""
+def read_passwords() -> None:
+    """Try to read the host's password file: no grant, no file, whoever started reach."""
     try:
-        print(PAYROLL.read_text())
+        print(PASSWORDS.read_text())
     except OSError as error:
-        print(f"payroll.csv: {error}")
+        print(f"{PASSWORDS}: {error}")
 
 
 def call_home() -> None:
@@ -55,7 +55,7 @@ def main() -> None:
     print(f"{load_orders(database)} orders read into {DATABASE.relative_to(HERE)}")
     report(database)
     database.close()
-    read_payroll()
+    read_passwords()
     call_home()
 
 
