@@ -23,6 +23,7 @@ CODES: dict[str, str] = {
     "E_NO_CONTRACT": "A part of a contract is chosen, and there is none.",
     "E_PATH": "A path has more than one possible meaning, or none.",
     "E_PERMISSIONS": "The file belongs to another user or can be written by others.",
+    "E_SAVE": "`--save` cannot write the grants into the contract.",
     "E_SIZE": "The file is larger than 1 MiB, nested too deep, or has too many entries.",
     "E_SYNTAX": "The file is not YAML.",
     "E_TAB": "A line is indented with a tab; YAML indents with spaces.",

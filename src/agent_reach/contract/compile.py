@@ -16,6 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_reach.contract.model import Contract
 
+# Every profile is checked with all that it inherits, so that the work is the product of both.
+MAX_WORK = 1 << 20
+
 
 def compile_contract(
     data: bytes, doc: Doc, *, profile: str | None, targets: tuple[str, ...], home: str
@@ -42,6 +45,9 @@ def compile_contract(
     library = Library(document, sink)
     chosen = choose(document, profile, sink)
     _choose_targets(document, targets, sink)
+    if len(data) * (1 + len(document.profiles) + len(document.targets)) > MAX_WORK:
+        sink.add(document.root, "E_SIZE", "the contract has too many profiles for its size", "spread it over files")
+        sink.raise_if_any()
     for name in ("", *document.profiles):
         check(library.whole(document, name), home, sink, complete=bool(name) or chosen == "")
     for name in document.targets:

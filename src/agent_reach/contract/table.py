@@ -206,11 +206,22 @@ def children(keys: tuple[Key, ...], at: str) -> dict[str, Key]:
         keys: `DOCUMENT` or `HOLDER`.
         at: path of the mapping, empty for the holder itself.
     """
-    prefix = f"{at}." if at else ""
-    below = ((key.path.removeprefix(prefix), key) for key in keys if key.path.startswith(prefix))
-    return {name: key for name, key in below if name and "." not in name and not name.endswith("[]")}
+    if keys is HOLDER:
+        return _BELOW.get(at, {})
+    return {key.name: key for key in keys if key.path.rpartition(".")[0] == at}
 
 
 def key_at(path: str) -> Key:
     """Return the key of `HOLDER` with that path."""
     return next(key for key in HOLDER if key.path == path)
+
+
+def _by_parent() -> dict[str, dict[str, Key]]:
+    index: dict[str, dict[str, Key]] = {}
+    for key in HOLDER:
+        index.setdefault(key.path.rpartition(".")[0], {})[key.name] = key
+    return index
+
+
+# One table as well, but in the order in which the checker asks: once for each entry of a contract.
+_BELOW = _by_parent()

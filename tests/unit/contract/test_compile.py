@@ -134,3 +134,11 @@ def test_of_many_findings_the_first_hundred_are_shown() -> None:
     *shown, last = refused(text)
     assert len(shown) == 100
     assert last.message == "400 more findings are not shown"
+
+
+def test_the_product_of_size_and_profiles_is_bounded() -> None:
+    entries = "".join(f"    A{number}: {'x' * 100}\n" for number in range(1000))
+    profiles = "".join(f"  p{number}: {{limits: {{wall: 5s}}}}\n" for number in range(60))
+    finding = refusal(f"resources:\n  env:\n{entries}profiles:\n{profiles}")
+    assert (finding.code, finding.message) == ("E_SIZE", "the contract has too many profiles for its size")
+    assert len(loaded(f"resources:\n  env:\n{entries}").env) == 1000
