@@ -11,8 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_reach.plan.model import SandboxPlan
 
-_FULL_RIGHTS = landlock.READ | landlock.EXECUTE
-
 
 class Lock(Record):
     """What the worker puts on itself, in order.
@@ -49,11 +47,14 @@ def make_lock(plan: SandboxPlan, filter_cache: str) -> Lock:
 
 
 def landlock_rules(plan: SandboxPlan) -> tuple[tuple[str, int], ...]:
-    """List path and rights; in ``full`` whatever can be read can be executed, since only granted files exist."""
+    """List path and rights; whatever can be read can be executed, in both tiers.
+
+    Neither tier shows a directory of executables. The loader, which the kernel executes for every program, lies
+    among the libraries, and so do the helpers of compilers and wheels.
+    """
     rights: dict[str, int] = {"/": landlock.READ_DIR} if plan.tier == "full" else {}
-    read = _FULL_RIGHTS if plan.tier == "full" else landlock.READ
     for path in plan.readable:
-        rights[path] = rights.get(path, 0) | read
+        rights[path] = rights.get(path, 0) | landlock.READ | landlock.EXECUTE
     for path in plan.writable:
         rights[path] = rights.get(path, 0) | landlock.WRITE | landlock.READ_DIR
     for path in plan.listable:

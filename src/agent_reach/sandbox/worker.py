@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agent_reach.sandbox.lock import Lock
 
 _TIOCSCTTY = 0x540E
+_TERMINAL_RIGHTS = landlock.READ_FILE | landlock.WRITE_FILE
 
 
 def run(
@@ -59,6 +60,8 @@ def run(
         steps.at("enter working directory", plan.program.cwd)
         os.umask(plan.umask)
         os.chdir(plan.program.cwd)
+        if master >= 0 and plan.tier != "full":
+            lock = lock.replace(rules=(*lock.rules, (os.ttyname(ends.stdio.index(-1)), _TERMINAL_RIGHTS)))
         _lock_in(lock, setup, stub, built, master, steps)
         steps.at("execute", plan.program.executable)
         setup.send({"kind": "ready"})
