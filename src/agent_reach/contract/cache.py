@@ -17,7 +17,7 @@ from agent_reach.contract.sink import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from agent_reach.contract.model import Contract
 
@@ -60,7 +60,7 @@ def fetch(place: str, key: str) -> Contract | None:
         key: from `entry_key`.
     """
     try:
-        if not _is_ours(os.lstat(place), 0o077, stat.S_ISDIR):
+        if not _is_ours(os.lstat(place), stat.S_ISDIR):
             return None
         text = _read(f"{place}/{key}.json")
         value = _parse(text) if text else None
@@ -87,7 +87,7 @@ def store(place: str, key: str, contract: Contract, others: Mapping[str, bytes])
     scratch = f"{place}/.{key}.{os.getpid()}"
     try:
         _make(place)
-        if not _is_ours(os.lstat(place), 0o077, stat.S_ISDIR):
+        if not _is_ours(os.lstat(place), stat.S_ISDIR):
             return
         _prune(place)
         descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -98,9 +98,9 @@ def store(place: str, key: str, contract: Contract, others: Mapping[str, bytes])
         _remove(scratch)
 
 
-def _is_ours(status: os.stat_result, forbidden: int, is_kind: object) -> bool:
-    kind = is_kind(status.st_mode) if callable(is_kind) else False
-    return bool(kind) and status.st_uid == os.geteuid() and not status.st_mode & forbidden
+def _is_ours(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
+    """Whether something is of that kind, belongs to us, and is closed to everybody else."""
+    return is_kind(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
 def _read(path: str) -> str | None:
@@ -108,7 +108,7 @@ def _read(path: str) -> str | None:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
-        if not _is_ours(status, 0o077, stat.S_ISREG) or status.st_size > _MAX_BYTES:
+        if not _is_ours(status, stat.S_ISREG) or status.st_size > _MAX_BYTES:
             return None
         data = os.read(descriptor, _MAX_BYTES)
     finally:
