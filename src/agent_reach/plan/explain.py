@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from agent_reach.contract.model import Origin
 from agent_reach.plan import layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_reach.contract.model import Contract, EnvGrant, Origin
+    from agent_reach.contract.model import Contract, EnvGrant
     from agent_reach.outcome import Receipt
     from agent_reach.plan.facts import Facts
     from agent_reach.plan.model import SandboxPlan
@@ -190,8 +191,6 @@ def _limits(plan: SandboxPlan, held: Mapping[str, tuple[str, str]]) -> list[Json
     if all(limit.name != "scratch" for limit in plan.limits):
         level = "enforced" if plan.tier == "full" else "best effort"
         by = "tmpfs size" if plan.tier == "full" else ""
-        entries.append(
-            {"name": "scratch", "value": float(plan.scratch), "level": level, "by": by, "must_be_enforced": False}
-            | {"file": "default", "line": 0, "profile": ""}
-        )
+        scratch: dict[str, Json] = {"name": "scratch", "value": float(plan.scratch), "level": level, "by": by}
+        entries.append({**scratch, "must_be_enforced": False, **_origin(Origin())})
     return entries
