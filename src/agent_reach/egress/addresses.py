@@ -7,7 +7,7 @@ Ranges follow the IANA special-purpose registries (RFC 6890 and its updates).
 
 from __future__ import annotations
 
-from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
+from _socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 
 MAPPED = bytes(10) + b"\xff\xff"
 
@@ -83,32 +83,24 @@ def is_unspecified(address: bytes) -> bool:
 
 def kind(address: bytes) -> str:
     """Return ``global``, ``private``, ``loopback``, ``metadata`` or ``never`` for a canonical address."""
-    for name, ranges in _kinds():
-        if any(inside(address, network, bits) for network, bits in ranges):
+    number = int.from_bytes(address, "big")
+    for shift, prefix, name in _tables()[len(address)]:
+        if number >> shift == prefix:
             return name
     # Outside 2000::/3 IANA has given out nothing that is routed: IPv4-compatible, NAT64, link-local, multicast.
     return GLOBAL if len(address) == 4 or address[0] >> 5 == 1 else NEVER
 
 
-def inside(address: bytes, network: bytes, bits: int) -> bool:
-    """Tell whether an address lies in a network of so many leading bits."""
-    if len(address) != len(network):
-        return False
-    shift = 8 * len(address) - bits
-    return int.from_bytes(address, "big") >> shift == int.from_bytes(network, "big") >> shift
-
-
-def _kinds() -> list[tuple[str, list[tuple[bytes, int]]]]:
-    """Return the tables as bytes, built once; the narrow one first."""
-    built: list[tuple[str, list[tuple[bytes, int]]]] | None = getattr(_kinds, "memo", None)
+def _tables() -> dict[int, list[tuple[int, int, str]]]:
+    """Return for each length of an address: bits below the prefix, prefix, kind; built once, the narrow ones first."""
+    built: dict[int, list[tuple[int, int, str]]] | None = getattr(_tables, "memo", None)
     if built is None:
-        tables = ((METADATA, _METADATA), (NEVER, _NEVER), (LOOPBACK, _LOOPBACK), (PRIVATE, _PRIVATE))
-        built = [(name, [_range(line) for line in lines]) for name, lines in tables]
-        _kinds.memo = built  # type: ignore[attr-defined]  # a memo, as linux._syscalls keeps one
+        built = {4: [], 16: []}
+        for name, lines in ((METADATA, _METADATA), (NEVER, _NEVER), (LOOPBACK, _LOOPBACK), (PRIVATE, _PRIVATE)):
+            for line in lines:
+                network, bits = line.split("/")
+                prefix = inet_pton(AF_INET6 if ":" in network else AF_INET, network)
+                shift = 8 * len(prefix) - int(bits)
+                built[len(prefix)].append((shift, int.from_bytes(prefix, "big") >> shift, name))
+        _tables.memo = built  # type: ignore[attr-defined]  # a memo, as linux._syscalls keeps one
     return built
-
-
-def _range(line: str) -> tuple[bytes, int]:
-    """Return network and number of bits of ``network/bits``."""
-    network, bits = line.split("/")
-    return inet_pton(AF_INET6 if ":" in network else AF_INET, network), int(bits)

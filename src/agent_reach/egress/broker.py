@@ -9,8 +9,8 @@ since (seccomp_unotify(2)).
 
 from __future__ import annotations
 
+import _socket as socket
 import errno
-import socket
 import time
 
 from agent_reach.egress import addresses, tcp

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_reach.linux.seccomp.notify import Notification
 
-_STATUS_BYTES = 8192
+_READ_BYTES = 8192
 
 
 class Call:
@@ -67,12 +67,17 @@ class Call:
         return pidfd.get_fd(self.thread(), number)
 
     def flags(self, number: int) -> int:
-        """Return the O_* flags of one of the caller's descriptors, O_CLOEXEC among them."""
-        with open(f"/proc/{self.tid}/fdinfo/{number}", "rb") as info:
-            for line in info:
-                if line.startswith(b"flags:"):
-                    return int(line.split()[1], 8)
-        raise OSError(errno.EBADF, "a descriptor without flags")
+        """Return the O_* flags of one of the caller's descriptors, O_CLOEXEC among them.
+
+        Raises:
+            OSError: EBADF when it was closed meanwhile.
+        """
+        try:
+            text = _read(f"/proc/{self.tid}/fdinfo/{number}")
+        except FileNotFoundError as error:
+            raise OSError(errno.EBADF, "the descriptor was closed during the call") from error
+        _, _, rest = text.partition(b"flags:")
+        return int(rest.split(None, 1)[0], 8)
 
     def directory(self, kind: str) -> int:
         """Return an O_PATH descriptor of the caller's ``root`` or ``cwd``."""
@@ -138,9 +143,14 @@ class Call:
 
     def _status(self) -> dict[bytes, bytes]:
         """Return the fields of the thread's status."""
-        fd = os.open(f"/proc/{self.tid}/status", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            text = os.read(fd, _STATUS_BYTES)
-        finally:
-            os.close(fd)
+        text = _read(f"/proc/{self.tid}/status")
         return dict(line.split(b":\t", 1) for line in text.splitlines() if b":\t" in line)
+
+
+def _read(path: str) -> bytes:
+    """Return a small file of /proc."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, _READ_BYTES)
+    finally:
+        os.close(fd)

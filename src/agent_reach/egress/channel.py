@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import _socket as socket
 
 from agent_reach.egress import reports
 from agent_reach.egress.loop import READ
@@ -47,6 +47,8 @@ class Channels:
 
     def open(self) -> socket.socket | None:
         """Return the end of a new channel that goes inside; None when there are too many, or enough was said."""
+        if len(self._open) >= MOST_CHANNELS:
+            self.drain()  # those that have ended make room
         if len(self._open) >= MOST_CHANNELS or self._total >= MOST_REPORTS:
             return None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _socket as socket
 import os
-import socket
 
 from agent_reach.egress import tcp
 

@@ -7,9 +7,9 @@ no other thread of the program can make us wait or steer it; a non-blocking one 
 
 from __future__ import annotations
 
+import _socket as socket
 import errno
 import os
-import socket
 
 from agent_reach._util.record import Record
 from agent_reach.egress import epolls, tcp
@@ -66,33 +66,37 @@ class Dialer:
 
     def __init__(self, loop: Loop, waitlist: Waitlist, release: Callable[[socket.socket], None]) -> None:
         self._loop, self._waitlist, self.release = loop, waitlist, release
+        self._replacer = tcp.Replacer()
 
     def dial(self, call: Call, old: socket.socket, target: Target) -> None:
         """Connect a new socket and let it take the place of the caller's.
 
         Args:
             call: the connect; it is answered here or later, unless an error is raised.
-            old: the caller's socket, unconnected; stays the caller's to close.
+            old: descriptor of ours for the caller's socket, unconnected; closed here, unless an error is raised.
             target: a checked address.
 
         Raises:
             OSError: what the connect fails with at once.
         """
         flags = call.flags(target.number)
-        new = tcp.replacement(old)
+        new = self._replacer.replacement(old)
         try:
             error = _begin(new, target)
+            if not flags & os.O_NONBLOCK and error:
+                error = _again(new, target)  # a near host has answered by now
             if error == 0 or flags & os.O_NONBLOCK:
-                hand_in(call, new, target.number, flags)
-                call.answer(error)
+                hand_in(call, new, target.number, flags, lambda: self.release(old))
                 new.close()
+                call.answer(error)
                 return
-            timeout = tcp.send_timeout(old)
+            deadline = self._deadline(old)
             attempt = _Attempt(new, target, flags, tcp.identity(old))
+            self.release(old)
         except BaseException:
             new.close()
             raise
-        self._watch(_Dialling(call, self._waitlist.now() + timeout if timeout else 0.0, self, attempt), new)
+        self._watch(_Dialling(call, deadline, self, attempt), new)
 
     def join(self, call: Call, sock: socket.socket, raw: bytes) -> int | None:
         """Answer a connect on a socket that is connected, or on the way.
@@ -115,13 +119,18 @@ class Dialer:
             return sockets.connect(sock.fileno(), raw)  # 0 the first time, then EISCONN; returns at once
         if not os.get_blocking(sock.fileno()):
             return errno.EALREADY
-        self._watch(_Joining(call, self, sock, raw), sock)
+        self._watch(_Joining(call, self._deadline(sock), self, (sock, raw)), sock)
         return None
 
     def finish(self, waiting: Waiting, sock: socket.socket) -> None:
         """Stop waiting for a socket."""
         self._loop.forget(sock.fileno())
         self._waitlist.remove(waiting)
+
+    def _deadline(self, sock: socket.socket) -> float:
+        """Return when a blocking connect of a socket gives up by SO_SNDTIMEO, 0 for never."""
+        timeout = tcp.send_timeout(sock)
+        return self._waitlist.now() + timeout if timeout else 0.0
 
     def _watch(self, waiting: _Dialling | _Joining, sock: socket.socket) -> None:
         """Wait for a socket to become writable."""
@@ -148,7 +157,7 @@ class _Dialling(Waiting):
         The call may be made again behind the program's handler, or the program waits on the descriptor: both
         then go on with the same connection.
         """
-        self._end(notify.ERESTARTSYS, give=True)
+        self._end(_interruption(self), give=True)
 
     def expire(self) -> None:
         """Answer as the kernel does when SO_SNDTIMEO is over; the connect goes on."""
@@ -179,17 +188,20 @@ class _Dialling(Waiting):
         Raises:
             OSError: EBADF when the descriptor is not the socket any more that was to be connected.
         """
-        with socket.socket(fileno=self.call.take(self._attempt.target.number)) as there:
-            if tcp.identity(there) != self._attempt.old:
-                raise OSError(errno.EBADF, "the descriptor was closed during its connect")
+        there = socket.socket(fileno=self.call.take(self._attempt.target.number))
+        same = tcp.identity(there) == self._attempt.old
+        self._dialer.release(there)
+        if not same:
+            raise OSError(errno.EBADF, "the descriptor was closed during its connect")
 
 
 class _Joining(Waiting):
     """A blocking connect on a socket that was handed in before and is still connecting."""
 
-    def __init__(self, call: Call, dialer: Dialer, sock: socket.socket, raw: bytes) -> None:
-        super().__init__(call)
-        self._dialer, self._sock, self._raw = dialer, sock, raw
+    def __init__(self, call: Call, deadline: float, dialer: Dialer, held: tuple[socket.socket, bytes]) -> None:
+        super().__init__(call, deadline)
+        self._dialer = dialer
+        self._sock, self._raw = held
 
     def ready(self) -> None:
         """Answer with the outcome."""
@@ -204,7 +216,11 @@ class _Joining(Waiting):
 
     def interrupt(self) -> None:
         """Let the signal through; the connect goes on by itself."""
-        self._end(notify.ERESTARTSYS)
+        self._end(_interruption(self))
+
+    def expire(self) -> None:
+        """Answer as the kernel does when SO_SNDTIMEO is over."""
+        self._end(errno.EALREADY)
 
     def abandon(self) -> None:
         """Let go of the socket."""
@@ -219,6 +235,11 @@ class _Joining(Waiting):
         self._dialer.release(self._sock)
 
 
+def _interruption(waiting: Waiting) -> int:
+    """Return how a signal ends a wait: with SO_SNDTIMEO a connect is never made again by itself (signal(7))."""
+    return errno.EINTR if waiting.deadline else notify.ERESTARTSYS
+
+
 def _begin(new: socket.socket, target: Target) -> int:
     """Start to connect and return 0 or EINPROGRESS.
 
@@ -231,14 +252,38 @@ def _begin(new: socket.socket, target: Target) -> int:
     return error
 
 
-def hand_in(call: Call, new: socket.socket, number: int, flags: int) -> None:
-    """Put a socket on the caller's descriptor, with the flags and epoll entries that the old one had there.
+def _again(new: socket.socket, target: Target) -> int:
+    """Return 0 when a connect has ended well, EALREADY when it has not ended.
 
     Raises:
-        OSError: the descriptor cannot be had.
+        OSError: it has failed.
+    """
+    error = new.connect_ex(target.address)
+    if error not in {0, errno.EALREADY}:
+        raise OSError(error, os.strerror(error))
+    return error
+
+
+def hand_in(
+    call: Call, new: socket.socket, number: int, flags: int, release: Callable[[], None] = lambda: None
+) -> None:
+    """Put a socket on the caller's descriptor, with the flags and epoll entries that the old one had there.
+
+    Args:
+        call: the connect.
+        new: socket of ours.
+        number: the caller's descriptor.
+        flags: O_* flags that it has there.
+        release: closes our descriptor of the old file. It is the last one by then, and until it is closed an epoll
+            inside reports the old file's events. A thread that registers the new file would copy it.
+
+    Raises:
+        OSError: the descriptor cannot be had; nothing is released then.
     """
     blocking = not flags & os.O_NONBLOCK
     tcp.set_blocking(new, blocking)
     wanted = [] if blocking else epolls.entries(call.tid, number)
-    if call.hand_in(new.fileno(), number, bool(flags & os.O_CLOEXEC)):
+    there = call.hand_in(new.fileno(), number, bool(flags & os.O_CLOEXEC))
+    release()
+    if there:
         epolls.register(call, new.fileno(), number, wanted)

@@ -7,9 +7,9 @@ change the file's flags meanwhile, so it is made in a worker thread, never in th
 
 from __future__ import annotations
 
+import _socket as socket
 import errno
 import os
-import socket
 import stat
 import sys
 
@@ -190,30 +190,32 @@ class _View:
 
 def _connect(sock: socket.socket, raw: bytes) -> Outcome:
     """Connect, and see whether nobody was there: on a loopback that is known when the call returns."""
-    with sock:
+    try:
         error = sockets.connect(sock.fileno(), raw)
         refused = error == errno.ECONNREFUSED
         if error == errno.EINPROGRESS and tcp.is_tcp(sock):
             refused = tcp.state(sock) == tcp.CLOSED  # SO_ERROR stays for the program to read
         return Outcome(error, refused)
+    finally:
+        sock.close()
 
 
 def _connect_path(sock: socket.socket, view: _View, path: str, devices: frozenset[int]) -> Outcome:
     """Connect to the file that a path leads to, if it is a socket of the run."""
-    with sock:
-        try:
-            found = view.open(path)
-        except OSError as error:
-            return Outcome(error.errno or errno.EACCES)
-        finally:
-            view.close()
-        try:
-            status = os.fstat(found)
-            if not stat.S_ISSOCK(status.st_mode):
-                return Outcome(errno.ECONNREFUSED)
-            if status.st_dev not in devices:
-                return Outcome(errno.EACCES, foreign=True)
-            target = socket.AF_UNIX.to_bytes(2, sys.byteorder) + b"/proc/self/fd/%d\0" % found
-            return Outcome(sockets.connect(sock.fileno(), target))
-        finally:
+    found = -1
+    try:
+        found = view.open(path)
+        status = os.fstat(found)
+        if not stat.S_ISSOCK(status.st_mode):
+            return Outcome(errno.ECONNREFUSED)
+        if status.st_dev not in devices:
+            return Outcome(errno.EACCES, foreign=True)
+        target = socket.AF_UNIX.to_bytes(2, sys.byteorder) + b"/proc/self/fd/%d\0" % found
+        return Outcome(sockets.connect(sock.fileno(), target))
+    except OSError as error:
+        return Outcome(error.errno or errno.EACCES)
+    finally:
+        if found >= 0:
             os.close(found)
+        view.close()
+        sock.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import _socket as socket
 import time
 
 from agent_reach._util.record import Record
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TTL = 5.0  # seconds
 MAX_CACHED = 1024
 MAX_ADDRESSES = 64
+MAX_WAITING = 512  # callers of one name
 _THREADS = 8
 _FAILURE_TTL = 1.0  # seconds
 _ABSENT_CODES = frozenset((socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)))
@@ -73,7 +74,10 @@ class Resolver:
             return
         waiting = self._waiting.get(name)
         if waiting is not None:
-            waiting.append(done)
+            if len(waiting) >= MAX_WAITING:
+                done(Resolved(()))
+            else:
+                waiting.append(done)
             return
         self._waiting[name] = [done]
         try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import _socket as socket
 import errno
 import os
-import socket
 
 from agent_reach._util.record import Record
 from agent_reach.egress import addresses, sockaddr, tcp
@@ -295,8 +295,10 @@ class Router:
     def _hand_over(self, connect: _Connect, theirs: socket.socket) -> int | None:
         """Put one end of a pair of ours in the place of the caller's socket."""
         call, number = connect.call, connect.number
-        with theirs:
+        try:
             hand_in(call, theirs, number, call.flags(number), lambda: self._parts.closer.release(connect.sock))
+        finally:
+            theirs.close()
         call.answer()
         return None
 

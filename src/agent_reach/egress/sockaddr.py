@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from socket import AF_INET, AF_INET6, AF_UNIX
+from _socket import AF_INET, AF_INET6, AF_UNIX
 
 from agent_reach._util.record import Record
 from agent_reach.egress import addresses
