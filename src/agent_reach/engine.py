@@ -70,11 +70,14 @@ def carry_out(prepared: Prepared, environ: Mapping[str, str], show: Show, progre
         filter_cache=prepared.places.cache,
         guard_files=prepared.facts.guard_files,
     )
+    writable = _writable_directories(prepared)
+    guarded = _protected_names(writable)
     error = ""
     result: Result | None = None
     try:
         ended = launch.run(prepared.plan, settings, assembly.assemble, events.take, idle=_import_for_the_end)
-        result = _result(run_id, prepared, ended, events)
+        notes = _secure_grants(writable, guarded, run_id, events)
+        result = _result(run_id, prepared, ended.replace(notes=ended.notes + notes), events)
     except BaseException as raised:
         error = "interrupted" if isinstance(raised, KeyboardInterrupt) else f"{type(raised).__name__}: {raised}"
         raise
@@ -105,6 +108,34 @@ def _create_missing(prepared: Prepared, environ: Mapping[str, str]) -> tuple[Pre
 
     made = missing.make(prepared.contract, facts)
     return (prepare.prepare(prepared.request, environ) if made else prepared), made
+
+
+def _writable_directories(prepared: Prepared) -> tuple[str, ...]:
+    """List the directories of the host that the program may write to."""
+    pairs = zip(prepared.contract.files, prepared.facts.paths, strict=True)
+    return tuple(fact.real for grant, fact in pairs if fact.kind == "directory" and layout.writes(grant))
+
+
+def _protected_names(directories: tuple[str, ...]) -> tuple[str, ...]:
+    """List the protected names that do not exist yet in them."""
+    if not directories:
+        return ()
+    from agent_reach.staging import protected
+
+    return protected.absent(directories)
+
+
+def _secure_grants(
+    directories: tuple[str, ...], names: tuple[str, ...], run_id: str, events: _Events
+) -> tuple[str, ...]:
+    """Undo what must not stay in writable grants; return remarks for the receipt."""
+    if not directories:
+        return ()
+    from agent_reach.staging import protected
+
+    for denial in protected.move_aside(names, run_id):
+        events.add(denial)
+    return tuple(f"set-id bits cleared: {path}" for path in protected.clear_set_id(directories))
 
 
 def _remove_unused(made: tuple[Made | None, ...]) -> None:
@@ -151,7 +182,8 @@ class _Assembly:
             staged = self._resolve(environment)
         staged.update(self._stage())
         if prepared.plan.program.guard:
-            environment["PYTHONPATH"] = prepared.plan.program.guard
+            honoured = layout.honoured(prepared.contract, prepared.facts)
+            environment["PYTHONPATH"] = ":".join((prepared.plan.program.guard, *honoured))
         return Assembled(environment, staged)
 
     def _resolve(self, environment: dict[str, str]) -> dict[int, bytes]:
@@ -206,14 +238,17 @@ class _Events:
         if fields["kind"] == "count":
             self._count(fields)
         elif fields["kind"] == "denial":
-            denial = _denial(fields)
-            self.denials.append(denial)
-            if denial.shown:
-                self._show(denial)
+            self.add(_denial(fields))
         elif fields["kind"] == "connection":
             self.connections.append(
                 Connection(fields["host"], fields["address"], int(fields["port"]), int(fields["count"]))
             )
+
+    def add(self, denial: Denial) -> None:
+        """Take down a denial, and show it."""
+        self.denials.append(denial)
+        if denial.shown:
+            self._show(denial)
 
     def _count(self, fields: dict[str, str]) -> None:
         """Correct the count of an event that happened again."""
@@ -266,15 +301,22 @@ def _result(run_id: str, prepared: Prepared, ended: Ended, events: _Events) -> R
             memory_peak=ended.memory_peak,
             output=ended.output,
         ),
-        receipt=make_receipt(prepared, ended.held),
+        receipt=make_receipt(prepared, ended.held, ended.notes),
     )
 
 
-def make_receipt(prepared: Prepared, held: Mapping[str, str]) -> Receipt:
-    """Say what is enforced for a plan on this host."""
+def make_receipt(prepared: Prepared, held: Mapping[str, str], notes: tuple[str, ...] = ()) -> Receipt:
+    """Say what is enforced for a plan on this host.
+
+    Args:
+        prepared: the plan.
+        held: limit name to mechanism.
+        notes: what came up in the run.
+    """
     from agent_reach.plan import receipt
 
-    return receipt.make(prepared.plan, held, started_by_root=prepared.facts.started_by_root)
+    uid = 0 if prepared.caller.uid == 0 and not prepared.facts.started_by_root else 1
+    return receipt.make(prepared.plan, held, notes, uid=uid)
 
 
 def _verdict(ended: Ended) -> tuple[int, int, str, str, str]:

@@ -193,8 +193,9 @@ def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
         protected=_protected(contract, declared, known),
         commands=_commands(contract, environ),
         entries=_entries(tier, shown),
-        private=f"/tmp/reach-{os.urandom(8).hex()}" if tier != "full" else "",  # noqa: S108 - made with O_EXCL, 0700
+        private=f"/tmp/reach-run-{os.urandom(8).hex()}" if tier != "full" else "",  # noqa: S108 - made with O_EXCL, 0700
         terminal=tuple((name, environ[name]) for name in _TERMINAL_NAMES if name in environ) + _zone(contract),
+        python_path=_python_path(environ),
         started_by_root=caller.uid == 0 and tier == "full",
     )
     if request.kind != "command":
@@ -289,6 +290,12 @@ def _protected(contract: Contract, declared: tuple[PathFact, ...], known: Interp
 def _commands(contract: Contract, environ: Mapping[str, str]) -> tuple[CommandFact, ...]:
     """Resolve the granted commands."""
     return tuple(commands.find_command(grant.name, grant.with_, environ) for grant in contract.commands)
+
+
+def _python_path(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the directories of the caller's PYTHONPATH."""
+    entries = environ.get("PYTHONPATH", "").split(":")
+    return tuple(os.path.abspath(entry) for entry in entries if entry and os.path.isdir(entry))
 
 
 def _zone(contract: Contract) -> tuple[tuple[str, str], ...]:

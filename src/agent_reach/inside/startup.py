@@ -162,7 +162,9 @@ def _table() -> dict[str, tuple[str, ...]]:
 def _leave_no_trace() -> None:
     """Take our directory off the search path and the environment, and let the real sitecustomize run."""
     sys.path[:] = [entry for entry in sys.path if entry != _HERE]
-    os.environ.pop("PYTHONPATH", None)
+    rest = [entry for entry in os.environ.pop("PYTHONPATH", "").split(":") if entry and entry != _HERE]
+    if rest:
+        os.environ["PYTHONPATH"] = ":".join(rest)
     ours = sys.modules.pop("sitecustomize", None)
     try:
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401 - the one that we stand in for
@@ -173,10 +175,28 @@ def _leave_no_trace() -> None:
         sys.modules.setdefault("sitecustomize", ours)
 
 
+class _StartMethod:
+    """Sets the start method of multiprocessing when the program imports it (options.multiprocessing_start_method)."""
+
+    def __init__(self, method: str) -> None:
+        self._method = method
+
+    def find_spec(self, name: str, *_where: object) -> None:
+        """Import the real module, set its method, and let the search go on: it is in `sys.modules` by then."""
+        if name == "multiprocessing" and self in sys.meta_path:
+            sys.meta_path.remove(self)
+            import multiprocessing
+
+            multiprocessing.set_start_method(self._method)
+
+
 def install() -> None:
     """Put the guard in place."""
-    guard = Guard(_table())
+    table = _table()
+    guard = Guard(table)
     _leave_no_trace()
+    for method in table.get("start", ()):
+        sys.meta_path.insert(0, _StartMethod(method))
     sys.addaudithook(guard)
 
 

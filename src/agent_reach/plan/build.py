@@ -161,7 +161,10 @@ def _program(facts: Facts, invocation: Invocation) -> Program:
 
 def _notes(contract: Contract, facts: Facts) -> tuple[str, ...]:
     """Collect the remarks that the receipt owes the reader."""
-    notes = [f"interpreter {facts.interpreter.executable} ({facts.interpreter.chosen_by})"]
+    notes = ["started by root: runs as an unprivileged uid"] if facts.started_by_root else []
+    notes += [f"interpreter {facts.interpreter.executable} ({facts.interpreter.chosen_by})"]
+    if facts.python_path and contract.options.context_isolation:
+        notes.append("PYTHONPATH ignored (options.context_isolation)")
     if any(rule.protocol in {"http", "https"} for rule in contract.network):
         notes.append("http and https rules: host and port enforced, https not checked")
     if any(grant.mode.startswith("a") for grant in contract.files):

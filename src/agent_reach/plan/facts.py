@@ -41,6 +41,7 @@ class Facts(Record):
         started_by_root: ids inside differ from the caller's, files are shown id-mapped.
         entries: what of the project may be read, piece by piece (``reduced``).
         private: fresh directory of the run (``reduced``), made when the plan is applied.
+        python_path: the caller's PYTHONPATH, directories that exist.
         guard_files: name and content of the Python-level guard.
     """
 
@@ -58,4 +59,5 @@ class Facts(Record):
     started_by_root: bool = False
     entries: tuple[str, ...] = ()
     private: str = ""
+    python_path: tuple[str, ...] = ()
     guard_files: tuple[tuple[str, bytes], ...] = ()

@@ -26,6 +26,7 @@ def table(contract: Contract, facts: Facts) -> bytes:
     read += [path for path, _ in facts.system.links]
     read += [facts.project.root] if facts.project.root else []
     read += [path.rstrip("/") for path in facts.project.files]
+    read += layout.honoured(contract, facts)
     read += [path for command in facts.commands for pair in command.files for path in pair]
     read += [path for command in facts.commands for path in command.directories]
     scratch = ["/tmp", "/var/tmp", "/dev", "/proc", facts.caller.home]  # noqa: S108 - names inside
@@ -39,6 +40,7 @@ def table(contract: Contract, facts: Facts) -> bytes:
         "hidden": [path for path, _ in facts.project.masks],
         "home": [facts.caller.home],
         "library": library,
+        "start": [contract.options.multiprocessing_start_method],
         "host": [rule.host for rule in contract.network] + ["localhost"],
     }
     lines = [

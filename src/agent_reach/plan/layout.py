@@ -19,7 +19,12 @@ _SCRATCH = (("/tmp", 0o1777), ("/var/tmp", 0o1777), ("/dev/shm", 0o1777), ("/run
 
 def mounts_of(contract: Contract, facts: Facts) -> tuple[Mount, ...]:
     """List every mount of tier ``full``; a parent always comes before what lies below it."""
-    mounts: list[Mount] = [*_system(facts), *_accounts(facts), *_network_files(), *_interpreter(facts)]
+    mounts: list[Mount] = [
+        *_system(facts),
+        *_accounts(facts),
+        *_network_files(),
+        *_interpreter(facts, honoured(contract, facts)),
+    ]
     mounts += [Scratch(target, mode) for target, mode in _SCRATCH]
     mounts += [Scratch(facts.caller.home, 0o755)]
     mounts += _project(facts)
@@ -90,11 +95,16 @@ def _network_files() -> list[Mount]:
     ]
 
 
-def _interpreter(facts: Facts) -> list[Mount]:
+def honoured(contract: Contract, facts: Facts) -> tuple[str, ...]:
+    """Return the caller's PYTHONPATH as far as the contract lets it in."""
+    return () if contract.options.context_isolation else facts.python_path
+
+
+def _interpreter(facts: Facts, python_path: tuple[str, ...]) -> list[Mount]:
     """Everything that the interpreter said it is made of, also below a private home."""
     known = facts.interpreter
     mounts: list[Mount] = []
-    roots = [known.prefix, known.base_prefix, *known.search, *known.extra]
+    roots = [known.prefix, known.base_prefix, *known.search, *known.extra, *python_path]
     shown = list(facts.system.directories)
     for root in dict.fromkeys(roots):
         if root in {"/", "/usr", "/usr/local", facts.caller.home} or _covered(root, shown):
@@ -103,9 +113,8 @@ def _interpreter(facts: Facts) -> list[Mount]:
         mounts.append(Bind(root, root, directory=is_directory, why="interpreter"))
         shown.append(root)
     # Started by its own path, so that `getpath` finds pyvenv.cfg beside it; the binary behind the links as well.
-    for name in dict.fromkeys((known.executable, known.real)):
-        if not _covered(name, shown):
-            mounts.append(Bind(known.real, name, directory=False, why="interpreter"))
+    names = [name for name in dict.fromkeys((known.executable, known.real)) if not _covered(name, shown)]
+    mounts += [Bind(known.real, name, directory=False, why="interpreter") for name in names]
     directory = known.executable.rpartition("/")[0]
     if not _covered(directory, shown):
         base = known.executable.rpartition("/")[2]

@@ -15,13 +15,14 @@ BEST_EFFORT = "best effort"
 NOT_ENFORCED = "not enforced"
 
 
-def make(plan: SandboxPlan, held: Mapping[str, str], *, started_by_root: bool) -> Receipt:
+def make(plan: SandboxPlan, held: Mapping[str, str], notes: tuple[str, ...] = (), *, uid: int = 1) -> Receipt:
     """Write the receipt of a plan.
 
     Args:
         plan: what was applied.
         held: limit name to the mechanism that holds it for the whole tree; a limit that is missing is best effort.
-        started_by_root: root started the run.
+        notes: what came up in the run.
+        uid: uid of the sandbox on the host; only 0 matters.
     """
     full = plan.tier == "full"
     landlock = f", Landlock ABI {plan.landlock}" if plan.landlock else ""
@@ -44,9 +45,5 @@ def make(plan: SandboxPlan, held: Mapping[str, str], *, started_by_root: bool) -
         by = held.get(limit.name, "")
         level = ENFORCED if by else BEST_EFFORT
         lines.append(Enforced(f"limits.{limit.name}", level, by or "rlimits, watchdog"))
-    notes = list(plan.notes)
-    if started_by_root and full:
-        notes.append("started by root: ran as an unprivileged uid")
-    elif started_by_root:
-        notes.append("uid 0, no capabilities")
-    return Receipt(plan.tier, tuple(lines), tuple(notes))
+    root = ("uid 0, no capabilities",) if uid == 0 else ()
+    return Receipt(plan.tier, tuple(lines), (*plan.notes, *root, *notes))
