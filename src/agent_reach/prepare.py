@@ -193,7 +193,7 @@ def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
         protected=_protected(contract, declared, known),
         commands=_commands(contract, environ),
         entries=_entries(tier, shown),
-        private=f"/tmp/reach-run-{os.urandom(8).hex()}" if tier != "full" else "",  # noqa: S108 - made with O_EXCL, 0700
+        private=f"/tmp/reach-run-{os.urandom(8).hex()}" if tier != "full" else "",  # noqa: S108 - 0700, ours
         terminal=tuple((name, environ[name]) for name in _TERMINAL_NAMES if name in environ) + _zone(contract),
         python_path=_python_path(environ),
         started_by_root=caller.uid == 0 and tier == "full",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from agent_reach._util import held as held_directories
 from agent_reach._util.record import Record
 from agent_reach.linux import namespaces
 
@@ -26,10 +27,12 @@ class Group(Record):
     Args:
         version: 1 or 2.
         paths: its directory for each controller (version 2: one directory for all).
+        locks: descriptors that say that the group is in use, for as long as a copy of them is open.
     """
 
     version: int
     paths: tuple[tuple[str, str], ...]
+    locks: tuple[int, ...] = ()
 
     def path(self, controller: str) -> str:
         """Return the directory of a controller, or nothing."""
@@ -101,35 +104,51 @@ def killed_by_memory(group: Group) -> bool:
 
 
 def remove(group: Group) -> None:
-    """Kill what is left in the group and remove its directories."""
+    """Kill what is left in the group, remove its directories and let go of them."""
+    for directory in {path for _, path in group.paths}:
+        _remove(directory)
+    for descriptor in group.locks:
+        os.close(descriptor)
+
+
+def _remove(directory: str) -> None:
+    """Kill what is left in one directory and remove it."""
     import time
 
-    for directory in {path for _, path in group.paths}:
-        for _ in range(_KILL_ROUNDS):
-            for pid in _read(os.path.join(directory, "cgroup.procs")).split():
-                try:
-                    os.kill(int(pid), _SIGKILL)
-                except OSError:
-                    continue
+    for _ in range(_KILL_ROUNDS):
+        for pid in _read(os.path.join(directory, "cgroup.procs")).split():
             try:
-                os.rmdir(directory)
-                break
-            except FileNotFoundError:
-                break
+                os.kill(int(pid), _SIGKILL)
             except OSError:
-                time.sleep(0.01)  # a dead process leaves its group a moment later
-
-
-def leftovers(prefix: str) -> tuple[Group, ...]:
-    """List groups of runs whose name starts with `prefix`, beside the place where `create` makes them."""
-    found = []
-    for version, controller, parent in _places():
+                continue
         try:
-            names = [name for name in os.listdir(parent) if name.startswith(prefix)]
+            os.rmdir(directory)
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.01)  # a dead process leaves its group a moment later
+        else:
+            return
+
+
+def collect(prefix: str, length: int) -> None:
+    """Remove the groups of runs whose launcher and supervisor were both killed: nobody holds their locks.
+
+    Args:
+        prefix: how their names start.
+        length: how long their names are; others beside them are somebody else's.
+    """
+    for _, _, parent in _places():
+        try:
+            names = [name for name in os.listdir(parent) if name.startswith(prefix) and len(name) == length]
         except OSError:
             continue
-        found += [Group(version, ((controller, os.path.join(parent, name)),)) for name in names]
-    return tuple(found)
+        for name in names:
+            directory = os.path.join(parent, name)
+            descriptor = held_directories.take(directory)
+            if descriptor >= 0:
+                _remove(directory)
+                os.close(descriptor)
 
 
 def _places() -> list[tuple[int, str, str]]:
@@ -169,10 +188,10 @@ def _create_v2(name: str, wanted: Mapping[str, float]) -> Group | None:
         try:
             enable = " ".join(f"+{controller}" for controller in sorted(needed & controllers))
             namespaces.write_file(os.path.join(parent, "cgroup.subtree_control"), enable.encode())
-            os.mkdir(directory)
+            lock = held_directories.make(directory, 0o755)
         except OSError:
             continue
-        group = Group(2, tuple((controller, directory) for controller in sorted(needed & controllers)))
+        group = Group(2, tuple((controller, directory) for controller in sorted(needed & controllers)), (lock,))
         if _usable(group, wanted):
             return group
         remove(group)
@@ -182,19 +201,19 @@ def _create_v2(name: str, wanted: Mapping[str, float]) -> Group | None:
 def _create_v1(name: str, wanted: Mapping[str, float]) -> Group | None:
     """Use the hierarchies of version 1 that we may write to."""
     needed = {_FILES[limit][0] for limit in wanted if limit in _FILES}
-    paths = []
+    paths, locks = [], []
     for version, controller, parent in _places():
         if version != 1 or controller not in needed:
             continue
         directory = os.path.join(parent, name)
         try:
-            os.mkdir(directory)
+            locks.append(held_directories.make(directory, 0o755))
         except OSError:
             continue
         paths.append((controller, directory))
     if not paths:
         return None
-    group = Group(1, tuple(paths))
+    group = Group(1, tuple(paths), tuple(locks))
     if _usable(group, wanted):
         return group
     remove(group)

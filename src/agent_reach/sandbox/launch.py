@@ -130,7 +130,9 @@ def _make_group(plan: SandboxPlan, settings: Settings) -> Group | None:
         return None
     from agent_reach.linux import cgroups
 
-    return cgroups.create(GROUP_PREFIX + settings.name, wanted)
+    name = GROUP_PREFIX + settings.name
+    cgroups.collect(GROUP_PREFIX, len(name))
+    return cgroups.create(name, wanted)
 
 
 def _check_held(plan: SandboxPlan, group: Group | None) -> dict[str, str]:
@@ -200,7 +202,7 @@ def _start(
     if plan.private:
         from agent_reach.sandbox import private
 
-        private.collect()
+        private.collect(plan.private)
         private_directory = private.make(plan, settings.guard_files)
     wires = stdio.open_stdio(bound=_output_bound(plan))
     values_read, values_write = os.pipe()
@@ -209,7 +211,12 @@ def _start(
         lock=lock,
         stdio=wires.inner,
         values=values_read,
-        kept=(slot.lock,) if slot else (private_directory,) if private_directory >= 0 else (),
+        kept=(
+            *((slot.lock,) if slot else ()),
+            *((private_directory,) if private_directory >= 0 else ()),
+            *(group.locks if group else ()),
+        ),
+        group=group,
         sources=sources,
         supervisor_uid=slot.supervisor_uid if slot else None,
         run_uid=slot.run_uid if slot else None,

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import os
 
+from agent_reach._util import held
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_reach.plan.model import SandboxPlan
 
-PREFIX = "reach-"
+_INSIDE = ("home", "tmp", "guard")
 
 
 def make(plan: SandboxPlan, guard_files: tuple[tuple[str, bytes], ...]) -> int:
     """Make the directories.
 
     Returns:
-        Descriptor of the directory, locked for as long as a copy of it is open; staged files are written through it.
+        Descriptor of the directory, held for as long as a copy of it is open; staged files are written through it.
     """
-    import fcntl
-
-    os.mkdir(plan.private, 0o700)
-    for name in ("home", "tmp", "secrets", "guard"):
+    directory = held.make(plan.private)
+    for name in _INSIDE:
         os.mkdir(os.path.join(plan.private, name), 0o700)
     for name, content in guard_files:
         path = os.path.join(plan.private, "guard", name)
@@ -28,34 +28,38 @@ def make(plan: SandboxPlan, guard_files: tuple[tuple[str, bytes], ...]) -> int:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o400)
         os.write(descriptor, content)
         os.close(descriptor)
-    directory = os.open(plan.private, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    fcntl.flock(directory, fcntl.LOCK_EX)
     return directory
 
 
 def remove(path: str) -> None:
-    """Remove the directories, through descriptors, so that no symlink leads elsewhere."""
-    import shutil
+    """Remove the directories of a run, all of whose processes have ended."""
+    try:
+        held.remove_tree(path)
+    except OSError:
+        return
 
-    shutil.rmtree(path, ignore_errors=True)
 
+def collect(like: str) -> None:
+    """Remove what runs left behind whose launcher and supervisor were both killed: nobody holds the lock.
 
-def collect(parent: str = "/tmp") -> None:  # noqa: S108 - where `prepare` puts them
-    """Remove what runs left behind whose launcher and supervisor were both killed: nobody holds the lock."""
-    import fcntl
-
+    Args:
+        like: path of such a directory; those beside it that are named alike and belong to us are looked at.
+    """
+    parent, example = os.path.split(like)
     for name in os.listdir(parent):
         path = os.path.join(parent, name)
-        if not name.startswith(PREFIX) or os.path.islink(path) or os.lstat(path).st_uid != os.geteuid():
+        # Somebody may keep files of their own in /tmp/reach-something: only what has our shape is ours.
+        if not _named_like(name, example) or os.lstat(path).st_uid != os.geteuid():
             continue
-        try:
-            directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
+        directory = held.take(path)
+        if directory < 0:
             continue
-        try:
-            fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            remove(path)
-        except OSError:
-            continue
-        finally:
-            os.close(directory)
+        remove(path)
+        os.close(directory)
+
+
+def _named_like(name: str, example: str) -> bool:
+    """Say whether two names differ only in the random digits behind the last dash."""
+    start, _, digits = name.rpartition("-")
+    wanted, _, sample = example.rpartition("-")
+    return start == wanted and len(digits) == len(sample) and not set(digits) - set("0123456789abcdef")

@@ -14,6 +14,7 @@ from agent_reach.sandbox import channel, descriptors, init, selftest, worker
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_reach.linux.cgroups import Group
     from agent_reach.plan.model import SandboxPlan
     from agent_reach.sandbox.channel import Channel
     from agent_reach.sandbox.lock import Lock
@@ -45,6 +46,7 @@ class Start(Record):
         ask: tell the launcher init's pid and wait for its answer: it maps ids, or moves it into a control group.
         watched: limits that no control group holds.
     """
+        group: the run's control group, which the launcher removes, or None.
 
     plan: SandboxPlan
     lock: Lock
@@ -58,6 +60,7 @@ class Start(Record):
     ask: bool = False
     watched: tuple[tuple[str, float], ...] = ()
 
+    group: Group | None = None
 
 def run(start: Start, control: Channel) -> None:
     """Be the supervisor; never returns.
@@ -122,6 +125,7 @@ class Supervisor:
         self._deadline: float | None = None
         self._cause = ""
 
+        self._alone = False
     def serve(self) -> None:
         """Start the sandbox and stay until it has ended."""
         setup, gate = self._begin()
@@ -142,6 +146,7 @@ class Supervisor:
                 self._on_listener()
             if self._network is not None:
                 self._network.handle()
+                self._alone = True
             if watched in ready:
                 break
         self._finish()
@@ -228,6 +233,7 @@ class Supervisor:
     # -- limits --------------------------------------------------------------------------------------------
 
     def _timeout(self) -> int | None:
+                self._clean_up()
         """Return milliseconds until the deadline, the watchdog or the network's next duty."""
         waits: list[float] = []
         if self._deadline is not None:
@@ -300,7 +306,7 @@ class Supervisor:
         if self._plan.tier != "full":
             from agent_reach.sandbox.processes import Processes
 
-            self._processes = Processes(self._root)
+            self._processes = Processes()
 
     def _on_control(self) -> bool:
         """Handle a message of the launcher; False when it is gone."""
@@ -389,3 +395,16 @@ class Supervisor:
     def _report_survivors(self) -> None:
         """Say that something outlived the run: never silently weaker."""
         self._control.send({"kind": "note", "text": "processes of the run could not all be ended"})
+        if self._alone:
+            self._clean_up()
+
+    def _clean_up(self) -> None:
+        """Do what the launcher would have done; a root's control group is left to the next run, we are no root."""
+        if self._plan.private:
+            from agent_reach.sandbox import private
+
+            private.remove(self._plan.private)
+        if self._start.group is not None and self._start.supervisor_uid is None:
+            from agent_reach.linux import cgroups
+
+            cgroups.remove(self._start.group)
