@@ -56,6 +56,10 @@ def _command(words: list[str]) -> int:
         return int(_module(command.module).execute(parsed, os.environ))
     except options.UsageError as error:
         return _misused(command.name, error)
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # noqa: BLE001 - nobody gets a traceback of ours unless they ask for it
+        return _failed(command.name, error)
 
 
 def _module(name: str) -> ModuleType:
@@ -75,10 +79,24 @@ def _misused(command: str, error: UsageError) -> int:
     return EXIT_REACH_FAILED if command in _RUNS_PROGRAMS else _USAGE
 
 
+def _failed(command: str, error: Exception) -> int:
+    """Say what failed; REACH_DEBUG=1 adds the traceback."""
+    from agent_reach.cli import failures
+    from agent_reach.cli.terminal import say
+    from agent_reach.errors import EXIT_REACH_FAILED
+
+    say(failures.words(error))
+    if os.environ.get("REACH_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    return EXIT_REACH_FAILED if command in _RUNS_PROGRAMS else _USAGE
+
+
 def _no_command(name: str) -> int:
     """Say that there is no such command, and what may have been meant."""
     from agent_reach._util.visible import visible
-    from agent_reach.cli.commands import COMMANDS
+    from agent_reach.cli.catalogue import COMMANDS
     from agent_reach.cli.terminal import say
     from agent_reach.contract.sink import suggestion
 

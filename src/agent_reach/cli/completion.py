@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_reach.cli import shells
-from agent_reach.cli.commands import SHELLS
+from agent_reach.cli.catalogue import SHELLS
 from agent_reach.cli.options import UsageError
 
 TYPE_CHECKING = False

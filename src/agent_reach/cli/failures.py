@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from errno import ENOENT
+
 from agent_reach._util.visible import visible
 from agent_reach.errors import (
+    EXIT_NOT_FOUND,
+    EXIT_NOT_RUNNABLE,
+    EXIT_REACH_FAILED,
     ContractError,
     Finding,
     ProviderError,
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 
     from agent_reach.audit.canonical import Json
 
+_EXECUTE = "execute"
 _INDENT = "       "
 _REPORT = "this is a fault in reach, not in your program; report it with this text and `reach version --json`"
 
@@ -37,6 +44,15 @@ class NotRunnable(Exception):  # noqa: N818 - it names the shell's own word for 
     def __init__(self, message: str, status: int, hint: str = "") -> None:
         super().__init__(message)
         self.status, self.hint = status, hint
+
+
+def status_of(error: BaseException) -> int:
+    """Return the status for the shell."""
+    if isinstance(error, NotRunnable):
+        return error.status
+    if isinstance(error, SetupError) and error.step == _EXECUTE:
+        return EXIT_NOT_FOUND if error.errno == ENOENT else EXIT_NOT_RUNNABLE
+    return EXIT_REACH_FAILED
 
 
 def words(error: BaseException) -> str:
@@ -66,7 +82,12 @@ def _provider(error: ProviderError) -> str:
 
 
 def _setup(error: SetupError) -> str:
-    """Return the step that failed."""
+    """Return the step that failed; executing the program is the one that a user can mend."""
+    if error.step == _EXECUTE:
+        why = "it, or the interpreter in its first line, is not shown inside" if error.errno == ENOENT else ""
+        text = f"cannot run {error.detail}: {why or os.strerror(error.errno)}"
+        hint = "a command needs a grant in resources.commands, and so does its interpreter"
+        return f"reach: {visible(text)}\n{_INDENT}{hint}"
     return f"reach: {visible(str(error))}\n{_INDENT}nothing ran; `reach doctor` tries each mechanism on this host"
 
 

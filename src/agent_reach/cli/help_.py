@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from agent_reach.cli.commands import COMMANDS, Command, find
+from agent_reach.cli.catalogue import COMMANDS
+from agent_reach.cli.commands import Command, find
 from agent_reach.cli.options import UsageError
 from agent_reach.cli.terminal import Paint, paint_for
 
@@ -94,9 +95,9 @@ def _usage(command: Command, paint: Paint) -> list[str]:
     forms = [f"reach {command.name} {form}".rstrip() for form in command.usage]
     lines: list[str] = []
     for number, form in enumerate(forms):
-        head = "Usage: " if number == 0 else "       "
+        head = paint("bold", "Usage:") + " " if number == 0 else "       "
         wrapped = list(wrap(form, WIDTH - 7 - 8))
-        lines += [f"{paint('bold', head)}{wrapped[0]}", *[f"               {part}" for part in wrapped[1:]]]
+        lines += [f"{head}{wrapped[0]}", *[f"               {part}" for part in wrapped[1:]]]
     return lines
 
 

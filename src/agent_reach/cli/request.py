@@ -52,7 +52,7 @@ def make(parsed: Parsed) -> Request:
     kind, target = _target(parsed)
     contract, data = parsed.one("--contract") or "", None
     if contract.startswith("fd:"):
-        data = read_all(descriptor_of(contract[3:], "--contract fd:N"), MOST_CONTRACT, "the contract")
+        data = read_all(descriptor_of(contract[3:], "--contract fd:3 SCRIPT 3<FILE"), MOST_CONTRACT, "the contract")
     return Request(
         kind=kind,
         target=target,
@@ -94,7 +94,7 @@ def _target(parsed: Parsed) -> tuple[str, str]:
         return "module", ""
     kind = _KINDS[parsed.ender]
     if parsed.ender == "--code-fd":
-        code = read_all(descriptor_of(parsed.target, "--code-fd"), MOST_CODE, "the code")
+        code = read_all(descriptor_of(parsed.target, "--code-fd 3 3<FILE"), MOST_CODE, "the code")
         if b"\0" in code:
             raise UsageError("--code-fd: the code has a NUL byte")
         return kind, os.fsdecode(code)

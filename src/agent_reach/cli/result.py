@@ -12,6 +12,22 @@ if TYPE_CHECKING:
     from agent_reach.outcome import Denial, Result
 
 
+# What a result has when nothing ran: a reader finds every key in every case.
+_EMPTY: dict[str, Json] = {
+    "run": "",
+    "exit_code": 0,
+    "signal": 0,
+    "cause": "refused",
+    "limit": "",
+    "message": "",
+    "denials": [],
+    "connections": [],
+    "usage": None,
+    "receipt": None,
+    "error": None,
+}
+
+
 class ResultFile:
     """The place where the result goes, opened before anything runs.
 
@@ -37,7 +53,8 @@ class ResultFile:
             return
         from agent_reach.cli.failures import as_json as error_json
 
-        self._put({"cause": "refused", "exit_code": status, "signal": 0, "error": error_json(error)})
+        message = str(error).partition("\n")[0]
+        self._put(_EMPTY | {"exit_code": status, "message": message, "error": error_json(error)})
 
     def _put(self, value: dict[str, Json]) -> None:
         """Write one line and be done; a reader that has gone is its own affair."""
@@ -54,8 +71,12 @@ class ResultFile:
             self._descriptor = -1
 
 
-def descriptor_of(text: str, option: str) -> int:
+def descriptor_of(text: str, example: str) -> int:
     """Return the number of an open descriptor.
+
+    Args:
+        text: what was given.
+        example: how a shell opens one for this option.
 
     Raises:
         UsageError: it is none.
@@ -64,16 +85,14 @@ def descriptor_of(text: str, option: str) -> int:
         number = int(text)
         os.fstat(number)
     except (ValueError, OSError, OverflowError):
-        raise UsageError(
-            f"{option}: {text} is not an open descriptor", f"in a shell: reach ... {option} 3 3<FILE"
-        ) from None
+        raise UsageError(f"descriptor {text} is not open", f"in a shell: reach run {example}") from None
     return number
 
 
 def _open(text: str) -> int:
     """Open the place; the program inside gets none of our descriptors in any case."""
     if text.startswith("fd:"):
-        return os.dup(descriptor_of(text[3:], "--result fd:N"))
+        return os.dup(descriptor_of(text[3:], "--result fd:3 SCRIPT 3>FILE"))
     return os.open(text, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
 
 

@@ -8,7 +8,7 @@ from agent_reach.cli.options import UsageError
 from agent_reach.cli.report import Report
 from agent_reach.cli.result import ResultFile
 from agent_reach.cli.terminal import say
-from agent_reach.errors import EXIT_REACH_FAILED, ReachError
+from agent_reach.errors import EXIT_REACH_FAILED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from agent_reach.cli.options import Parsed
     from agent_reach.prepare import Prepared, Request
+    from agent_reach.staging.progress import Progress
 
 _SIGINT = 2
 
@@ -68,7 +69,7 @@ def carry_out(
             save(asked, prepared.contract, prepared.caller)
         report.about(prepared.contract, prepared.caller.cwd)
         report.tier(prepared.abilities)
-        result = engine.carry_out(prepared, environ, report.deny)
+        result = engine.carry_out(prepared, environ, report.deny, _progress(parsed, prepared))
     except UsageError as error:
         out.fail(error, EXIT_REACH_FAILED)
         raise
@@ -76,10 +77,10 @@ def carry_out(
         out.fail(error, 128 + _SIGINT)
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, the caller gets words, JSON and status 125
-        status = error.status if isinstance(error, failures.NotRunnable) else EXIT_REACH_FAILED
+        status = failures.status_of(error)
         say(failures.words(error))
         out.fail(error, status)
-        if parsed.has("--verbose") and not isinstance(error, ReachError | failures.NotRunnable):
+        if environ.get("REACH_DEBUG"):
             import traceback
 
             traceback.print_exception(error)
@@ -87,6 +88,15 @@ def carry_out(
     report.end(result, recorded=asked.use_record)
     out.write(result)
     return result.exit_code
+
+
+def _progress(parsed: Parsed, prepared: Prepared) -> Progress | None:
+    """Return what shows the fetching of files on a terminal, when there are some to fetch."""
+    if parsed.has("--quiet") or not any(grant.source for grant in prepared.contract.files):
+        return None
+    from agent_reach.staging.progress import Progress
+
+    return Progress()
 
 
 def _ready(asked: Request, environ: Mapping[str, str]) -> Prepared:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from agent_reach.cli.commands import COMMANDS, Command
+from agent_reach.cli.catalogue import COMMANDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from agent_reach.cli.commands import Command
     from agent_reach.cli.options import Option
 
 _PROGRAMS = "reach agent-reach-runtime"
