@@ -8,6 +8,7 @@ from agent_reach._util.record import Record
 from agent_reach.linux import caps, mounts, namespaces, netlink
 from agent_reach.sandbox import descriptors, filesystem, worker
 from agent_reach.sandbox.channel import Steps
+from agent_reach.sandbox.terminal import Terminal, open_terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,12 +56,14 @@ def run(  # noqa: PLR0917 - what one process starts with
     try:
         built = _build(plan, ends, steps, sources, switch_ids)
         stub = _start_network(steps)
+        steps.at("open terminal")
+        terminal = open_terminal() if -1 in ends.stdio else Terminal()
         steps.at("start worker")
         started_read, started_write = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(started_write)
-            worker.run(plan, lock, ends, setup, built=built, stub=stub, started=started_read)
+            worker.run(plan, lock, ends, setup, built=built, stub=stub, terminal=terminal, started=started_read)
             os._exit(125)
         caps.no_new_privileges()
         caps.drop_all()
@@ -118,14 +121,18 @@ def _start_network(steps: Steps) -> tuple[int, int]:
 
 
 def _reap(worker_pid: int, status: int) -> None:
-    """Reap everything until the worker ends, report it, and end the namespace with us."""
+    """Reap everything until the worker ends, report it, and end the namespace with us.
+
+    A worker that stops (Ctrl-Z in its terminal) is reported too: the launcher then stops like any job of a shell.
+    """
     while True:
         try:
-            pid, ended = os.waitpid(-1, 0)
+            pid, ended = os.waitpid(-1, os.WUNTRACED)
         except InterruptedError:
             continue
         except ChildProcessError:
             os._exit(125)
         if pid == worker_pid:
             os.write(status, ended.to_bytes(4, "little"))
-            os._exit(0)
+            if not os.WIFSTOPPED(ended):
+                os._exit(0)

@@ -319,6 +319,8 @@ class _Run:
             self._failure = self._failure or fields
         elif kind == "terminal":
             self._wires.take_terminal(received[0])
+        elif kind == "stopped":
+            self._wires.stop_with_program()
         elif kind == "note":
             self._notes.append(fields["text"])
         else:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 _TERMINAL = -1
 _FORWARDED = (1, 2, 15, 10, 12)  # SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2
 _SIGWINCH = 28
+_SIGTSTP = 20
+_SIGSTOP = 19
+_SIGCONT = 18
 _TIOCGWINSZ = 0x5413
 _TIOCSWINSZ = 0x5414
 _TIMEOUT_STEPS = 50
@@ -116,8 +119,23 @@ class Wires:
             self._saved = termios.tcgetattr(0)
             tty.setraw(0)
             self._relays.append(Relay(0, os.dup(master), self._poll, owns_sink=True))
-        sink = 1 if self._outer[1] == _TERMINAL else 2
+        # What the program's terminal shows, its echo of the input included, goes to the caller's.
+        sink = next(index for index in (1, 2, 0) if self._outer[index] == _TERMINAL)
         self._relays.append(Relay(master, sink, self._poll, bound=self._bound))
+
+    def stop_with_program(self) -> None:
+        """Stop ourselves, so that the shell gets its terminal back; go on with the program when we are continued."""
+        import termios
+        import tty
+
+        raw = self._saved is not None
+        if raw:
+            termios.tcsetattr(0, termios.TCSADRAIN, self._saved)  # type: ignore[arg-type]  # what tcgetattr gave
+        os.kill(os.getpid(), _SIGSTOP)
+        if raw:
+            tty.setraw(0)
+        if self._control is not None:
+            self._control.send({"kind": "signal", "number": str(_SIGCONT)})
 
     def _catch_signals(self, poll: select.poll) -> None:
         """Turn signals into bytes that the poll loop sees."""
@@ -127,7 +145,7 @@ class Wires:
         self._wakeup = (read, write)
         poll.register(read, 1)
         _signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-        for number in (*_FORWARDED, *([_SIGWINCH] if _TERMINAL in self._outer else [])):
+        for number in (*_FORWARDED, _SIGTSTP, *([_SIGWINCH] if _TERMINAL in self._outer else [])):
             if _signal.getsignal(number) != _signal.SIG_IGN:
                 self._handlers[number] = _signal.signal(number, lambda *_: None)
 
@@ -150,6 +168,9 @@ class Wires:
 
             terminal = next(index for index in range(3) if self._outer[index] == _TERMINAL)
             fcntl.ioctl(self._master, _TIOCSWINSZ, fcntl.ioctl(terminal, _TIOCGWINSZ, bytes(8)))
+        elif self._control is not None and number == _SIGTSTP:
+            self._control.send({"kind": "signal", "number": str(_SIGSTOP)})
+            self.stop_with_program()
         elif self._control is not None:
             self._control.send({"kind": "signal", "number": str(number)})
 
@@ -173,7 +194,7 @@ class Wires:
 
             termios.tcsetattr(0, termios.TCSADRAIN, self._saved)  # type: ignore[arg-type]  # what tcgetattr gave
         if self._handlers:
-            import _signal  # type: ignore[import-not-found]  # the C half of `signal`, whose import costs 9 ms
+            import _signal
 
             _signal.set_wakeup_fd(-1)
             for number, handler in self._handlers.items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 
 from agent_reach.linux import caps, landlock, rlimits
 from agent_reach.linux.seccomp import notify
 from agent_reach.sandbox import descriptors, filesystem, selftest, values
 from agent_reach.sandbox.channel import Steps
+from agent_reach.sandbox.terminal import Terminal, open_terminal, take_foreground
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from agent_reach.sandbox.init import InitEnds
     from agent_reach.sandbox.lock import Lock
 
-_TIOCSCTTY = 0x540E
 _TERMINAL_RIGHTS = landlock.READ_FILE | landlock.WRITE_FILE
 
 
@@ -30,6 +29,7 @@ def run(
     *,
     built: Built | None,
     stub: tuple[int, ...],
+    terminal: Terminal,
     started: int,
 ) -> None:
     """Be the worker; returns only when executing failed.
@@ -41,6 +41,7 @@ def run(
         setup: where steps and descriptors are reported.
         built: the file system, None in tier ``reduced``.
         stub: sockets of the resolver to hand over.
+        terminal: our own terminal, if the program gets one.
         started: read end of a pipe; init writes when it has locked itself.
     """
     steps = Steps(setup)
@@ -51,8 +52,8 @@ def run(
         if stub:
             steps.at("hide the mount table")
             filesystem.hide_mountinfo()
-        steps.at("open terminal")
-        master = _open_stdio(ends.stdio)
+        steps.at("open standard input and output")
+        _open_stdio(ends.stdio, terminal)
         steps.at("receive values")
         environment = values.receive(ends.values, built.scratch if built else -1)
         if environment is None:
@@ -60,9 +61,9 @@ def run(
         steps.at("enter working directory", plan.program.cwd)
         os.umask(plan.umask)
         os.chdir(plan.program.cwd)
-        if master >= 0 and plan.tier != "full":
+        if terminal.master >= 0 and plan.tier != "full":
             lock = lock.replace(rules=(*lock.rules, (os.ttyname(ends.stdio.index(-1)), _TERMINAL_RIGHTS)))
-        _lock_in(lock, setup, stub, built, master, steps)
+        _lock_in(lock, setup, stub, built, terminal.master, steps)
         steps.at("execute", plan.program.executable)
         setup.send({"kind": "ready"})
         _execute(plan, environment)
@@ -84,29 +85,18 @@ def run_without_init(plan: SandboxPlan, lock: Lock, ends: InitEnds, setup: Chann
         os._exit(125)
     caps.die_with_parent()
     # The second byte comes after PDEATHSIG is armed: a supervisor that died in between would go unnoticed.
-    run(plan, lock, ends, setup, built=filesystem.Built(scratch, 0), stub=(), started=ends.gate)
-
-
-def _open_stdio(stdio: tuple[int, int, int]) -> int:
-    """Put pipes, or a terminal of our own, on 0, 1 and 2; return the terminal's master or -1."""
     os.setsid()
-    master = -1
-    if -1 in stdio:
-        master = os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-        terminal = _open_slave(master)
-        stdio = tuple(terminal if descriptor == -1 else descriptor for descriptor in stdio)  # type: ignore[assignment]
+    terminal = open_terminal() if -1 in ends.stdio else Terminal()
+    built = filesystem.Built(scratch, 0)
+    run(plan, lock, ends, setup, built=built, stub=(), terminal=terminal, started=ends.gate)
+
+
+def _open_stdio(stdio: tuple[int, int, int], terminal: Terminal) -> None:
+    """Put pipes, or the terminal of our own, on 0, 1 and 2."""
+    if terminal.slave >= 0 and os.getsid(0) != os.getpid():
+        take_foreground(terminal)
     for number, descriptor in enumerate(stdio):
-        os.dup2(descriptor, number, inheritable=True)
-    return master
-
-
-def _open_slave(master: int) -> int:
-    """Unlock the terminal, open its other side and make it the controlling one."""
-    fcntl.ioctl(master, 0x40045431, b"\0\0\0\0")  # TIOCSPTLCK
-    number = int.from_bytes(fcntl.ioctl(master, 0x80045430, bytes(4)), "little")  # TIOCGPTN
-    slave = os.open(f"/dev/pts/{number}", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-    fcntl.ioctl(slave, _TIOCSCTTY, 0)
-    return slave
+        os.dup2(terminal.slave if descriptor < 0 else descriptor, number, inheritable=True)
 
 
 def _lock_in(  # noqa: PLR0917 - the steps share nothing else
