@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from agent_reach._util import bundle
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,9 +28,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: words behind the program's name; those of this process when None.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    file = bundle.install(os.environ) if argv is None else ""
     try:
         status = _command(words)
         sys.stdout.flush()
+        if words[:1] == ["run"]:
+            bundle.refresh(file)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
