@@ -57,6 +57,7 @@ class World:
     def __init__(self, rules=(), hosts=None, tier="full", **options):
         self.policy = Policy([NetRule(host, port) for host, port in rules])
         self.hosts, self.tier, self.options = hosts or {}, tier, options
+        self.filter = FilterOptions(tier=tier, notify_socket=options.get("notify_socket", False))
 
     def look_up(self, name):
         found = self.hosts(name) if callable(self.hosts) else self.hosts.get(name, ())
@@ -124,7 +125,7 @@ class World:
                 device = _set_up_files()
                 caps.drop_all()
             _syscalls.prctl(PR_SET_NO_NEW_PRIVS, 1)
-            listener = notify.install(build(_syscalls.machine(), FilterOptions(tier=self.tier)))
+            listener = notify.install(build(_syscalls.machine(), self.filter))
             fdpass.send(link, b"%d" % device, (listener, *descriptors))
             link.recv(10)
             for target in (1, 2):

@@ -19,6 +19,7 @@ from agent_reach.egress.channel import Channels
 from agent_reach.egress.closing import Closer
 from agent_reach.egress.denials import Denials
 from agent_reach.egress.dial import Dialer
+from agent_reach.egress.files import Files, Twins
 from agent_reach.egress.inside import Connector
 from agent_reach.egress.ledger import Ledger
 from agent_reach.egress.loop import READ, Loop
@@ -65,6 +66,7 @@ class Broker:
         path_exists: answers the guards whether an undeclared path exists on the host.
         handlers: further notified calls, by number; a handler returns an error number, or None when it has
             answered by itself.
+        notify_socket: whether the filter notifies socket(2), since pidfd_getfd is not to be had (tier ``reduced``).
         file_uid: uid to look up paths of Unix sockets as, None for our own.
         poll_listener: whether the listener is polled here; else the caller feeds `handle`.
     """
@@ -85,6 +87,7 @@ class Broker:
         handlers: dict[int, Handler] | None = None,
         poll_listener: bool = True,
         file_uid: int | None = None,
+        notify_socket: bool = False,
     ) -> None:
         self.ended = False
         self._listener = listener if poll_listener else -1
@@ -103,6 +106,7 @@ class Broker:
             netns_cookie = netns_cookie or _cookie_of(dns_sockets[0])
             self._stub.listen(*dns_sockets)
         closer = Closer(self._workers)
+        self._files = Twins(closer.release_fd, self._loop) if notify_socket else Files(closer.release_fd)
         side = _side(tier, netns_cookie, resolv_nameservers)
         parts = Parts(
             policy,
@@ -110,9 +114,10 @@ class Broker:
             self._resolver,
             self._stub,
             self._channels,
-            Dialer(self._loop, self._waitlist, closer.release),
+            Dialer(self._loop, self._waitlist, self._files, closer.release),
             Connector(self._workers, self._waitlist, private_devices if side.full else frozenset(), file_uid),
             self._waitlist,
+            self._files,
             closer,
             self._ledger,
             denials,
@@ -120,6 +125,8 @@ class Broker:
         self._router = Router(side, parts)
         numbers = table(_syscalls.machine())
         own = {numbers["connect"]: self._router.connect, numbers["listen"]: self._router.listen}
+        if isinstance(self._files, Twins):
+            own[numbers["socket"]] = self._files.create
         self._handlers: dict[int, Handler] = {**(handlers or {}), **own}
         self._polled = False
         for workers in (self._workers, self._resolver.workers):
@@ -175,6 +182,7 @@ class Broker:
         self._waitlist.close()
         self._stub.close()
         self._channels.close()
+        self._files.close()
         self._workers.close()
         self._resolver.close()
         self._loop.close()

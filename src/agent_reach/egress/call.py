@@ -87,6 +87,10 @@ class Call:
         """Return the caller's thread id as it sees it itself, in its innermost pid namespace."""
         return int(self._status()[b"NSpid"].split()[-1])
 
+    def process(self) -> int:
+        """Return the id of the caller's process, as we see it."""
+        return int(self._status()[b"Tgid"])
+
     def interrupted(self) -> bool:
         """Tell whether a signal waits for the caller, so that `restart` is safe and due.
 

@@ -26,7 +26,9 @@ class Closer:
         self._workers = workers
 
     def release(self, sock: socket.socket) -> None:
-        """Close a socket; an unconnected one has nothing to wait for."""
+        """Close a socket, if it is open; an unconnected one has nothing to wait for."""
+        if sock.fileno() < 0:
+            return
         internet = sock.family in {socket.AF_INET, socket.AF_INET6}
         if internet and sock.type == socket.SOCK_STREAM and tcp.state(sock) != tcp.CLOSED:
             self.release_fd(sock.detach())

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_reach.egress.call import Call
+    from agent_reach.egress.files import Files
     from agent_reach.egress.loop import Loop
     from agent_reach.egress.pending import Waitlist
 
@@ -61,11 +62,12 @@ class Dialer:
     Args:
         loop: where sockets are watched.
         waitlist: where calls are watched.
+        files: how the caller's sockets are come by.
         release: closes our descriptor of a file of the program, without ever waiting.
     """
 
-    def __init__(self, loop: Loop, waitlist: Waitlist, release: Callable[[socket.socket], None]) -> None:
-        self._loop, self._waitlist, self.release = loop, waitlist, release
+    def __init__(self, loop: Loop, waitlist: Waitlist, files: Files, release: Callable[[socket.socket], None]) -> None:
+        self._loop, self._waitlist, self.files, self.release = loop, waitlist, files, release
         self._replacer = tcp.Replacer()
 
     def dial(self, call: Call, old: socket.socket, target: Target) -> None:
@@ -86,7 +88,7 @@ class Dialer:
             if not flags & os.O_NONBLOCK and error:
                 error = _again(new, target)  # a near host has answered by now
             if error == 0 or flags & os.O_NONBLOCK:
-                hand_in(call, new, target.number, flags, lambda: self.release(old))
+                self.hand_in(call, new, target.number, flags, old)
                 new.close()
                 call.answer(error)
                 return
@@ -121,6 +123,32 @@ class Dialer:
             return errno.EALREADY
         self._watch(_Joining(call, self._deadline(sock), self, (sock, raw)), sock)
         return None
+
+    def hand_in(self, call: Call, new: socket.socket, number: int, flags: int, old: socket.socket | None) -> None:
+        """Put a socket on the caller's descriptor, with the flags and epoll entries that the old one had there.
+
+        Args:
+            call: the connect.
+            new: socket of ours; stays ours to close.
+            number: the caller's descriptor.
+            flags: O_* flags that it has there.
+            old: descriptor of ours for the old socket; closed here, unless an error is raised. It is the last one of
+                that file by then, and until it is closed an epoll inside reports the old file's events. A thread that
+                registers the new file would copy it.
+
+        Raises:
+            OSError: the caller's descriptor cannot be had.
+        """
+        blocking = not flags & os.O_NONBLOCK
+        os.set_blocking(new.fileno(), blocking)
+        wanted = [] if blocking else epolls.entries(call.tid, number)
+        there = call.hand_in(new.fileno(), number, bool(flags & os.O_CLOEXEC))
+        if old is not None:
+            self.files.replaced(old)
+            self.release(old)
+        if there:
+            self.files.handed(new)
+            epolls.register(call, new.fileno(), number, wanted)
 
     def finish(self, waiting: Waiting, sock: socket.socket) -> None:
         """Stop waiting for a socket."""
@@ -175,24 +203,24 @@ class _Dialling(Waiting):
         self._dialer.finish(self, attempt.new)
         try:
             if give:
-                self._check_file()
-                hand_in(self.call, attempt.new, attempt.target.number, attempt.flags)
+                there = self._current()
+                self._dialer.hand_in(self.call, attempt.new, attempt.target.number, attempt.flags, there)
         except OSError as failure:
             error = failure.errno or errno.EBADF
         self.call.answer(error)
         attempt.new.close()
 
-    def _check_file(self) -> None:
-        """Refuse to replace another file: a thread may have closed the descriptor and opened something else.
+    def _current(self) -> socket.socket:
+        """Return the caller's socket again; a thread may have closed the descriptor and opened something else.
 
         Raises:
             OSError: EBADF when the descriptor is not the socket any more that was to be connected.
         """
-        there = socket.socket(fileno=self.call.take(self._attempt.target.number))
-        same = tcp.identity(there) == self._attempt.old
+        there = self._dialer.files.take(self.call, self._attempt.target.number)
+        if tcp.identity(there) == self._attempt.old:
+            return there
         self._dialer.release(there)
-        if not same:
-            raise OSError(errno.EBADF, "the descriptor was closed during its connect")
+        raise OSError(errno.EBADF, "the descriptor was closed during its connect")
 
 
 class _Joining(Waiting):
@@ -262,28 +290,3 @@ def _again(new: socket.socket, target: Target) -> int:
     if error not in {0, errno.EALREADY}:
         raise OSError(error, os.strerror(error))
     return error
-
-
-def hand_in(
-    call: Call, new: socket.socket, number: int, flags: int, release: Callable[[], None] = lambda: None
-) -> None:
-    """Put a socket on the caller's descriptor, with the flags and epoll entries that the old one had there.
-
-    Args:
-        call: the connect.
-        new: socket of ours.
-        number: the caller's descriptor.
-        flags: O_* flags that it has there.
-        release: closes our descriptor of the old file. It is the last one by then, and until it is closed an epoll
-            inside reports the old file's events. A thread that registers the new file would copy it.
-
-    Raises:
-        OSError: the descriptor cannot be had; nothing is released then.
-    """
-    blocking = not flags & os.O_NONBLOCK
-    tcp.set_blocking(new, blocking)
-    wanted = [] if blocking else epolls.entries(call.tid, number)
-    there = call.hand_in(new.fileno(), number, bool(flags & os.O_CLOEXEC))
-    release()
-    if there:
-        epolls.register(call, new.fileno(), number, wanted)

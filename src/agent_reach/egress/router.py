@@ -8,7 +8,7 @@ import os
 
 from agent_reach._util.record import Record
 from agent_reach.egress import addresses, sockaddr, tcp
-from agent_reach.egress.dial import Target, hand_in
+from agent_reach.egress.dial import Target
 from agent_reach.egress.pending import Waiting
 from agent_reach.egress.policy import Decision
 from agent_reach.linux import sockets
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_reach.egress.closing import Closer
     from agent_reach.egress.denials import Denials
     from agent_reach.egress.dial import Dialer
+    from agent_reach.egress.files import Files
     from agent_reach.egress.inside import Connector, Outcome
     from agent_reach.egress.ledger import Ledger
     from agent_reach.egress.names import Names
@@ -70,6 +71,7 @@ class Parts(Record):
     dialer: Dialer
     connector: Connector
     waitlist: Waitlist
+    files: Files
     closer: Closer
     ledger: Ledger
     denials: Denials
@@ -128,6 +130,8 @@ class Router:
         if not sockaddr.SMALLEST <= size <= sockaddr.LARGEST:
             return errno.EINVAL
         raw = call.read(call.args[1], size)
+        if sockaddr.family(raw) == socket.AF_UNIX and not self._parts.files.sees_all:
+            return self._unseen_unix(call, raw)
         sock = self._take(call)
         if sock is None:
             return None
@@ -224,7 +228,8 @@ class Router:
         if asked.port == _DNS_PORT and address in self._side.nameservers:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
             self._parts.stub.serve(ours)
-            return self._hand_over(connect, theirs)
+            self._hand_over(connect.call, connect.number, theirs, connect.sock)
+            return None
         return self._refuse(connect.call, decision)
 
     def _resolved(self, connect: _Connect, decision: Decision, resolved: Resolved, wanted: tuple[int, int]) -> None:
@@ -273,8 +278,7 @@ class Router:
         if name is None:
             return errno.EINVAL
         if name.abstract and name.path == CHANNEL_NAME and connect.sock.type == socket.SOCK_STREAM:
-            theirs = self._parts.channels.open()
-            return errno.ECONNREFUSED if theirs is None else self._hand_over(connect, theirs)
+            return self._channel(connect.call, connect.number, connect.sock)
         if self._side.full and not self._side.owns(connect.sock):
             return errno.EPERM
         if name.abstract and not self._side.full:  # abstract names are the whole network namespace's
@@ -292,15 +296,34 @@ class Router:
         self._parts.connector.connect_path(connect.call, connect.sock, name.path, ended)
         return None
 
-    def _hand_over(self, connect: _Connect, theirs: socket.socket) -> int | None:
+    def _unseen_unix(self, call: Call, raw: bytes) -> int | None:
+        """Connect a Unix socket that we cannot look at: the channel alone, which takes its place anyway."""
+        name = sockaddr.unix(raw)
+        if name is None:
+            return errno.EINVAL
+        if name.abstract and name.path == CHANNEL_NAME:
+            return self._channel(call, call.integer(0), None)
+        path = os.fsdecode(name.path)
+        if not name.abstract and not os.path.lexists(path):  # in tier reduced the caller sees what we see
+            return errno.ENOENT
+        self._parts.denials.unix(call, "@" + path if name.abstract else path)
+        return errno.EACCES
+
+    def _channel(self, call: Call, number: int, old: socket.socket | None) -> int | None:
+        """Hand in a report channel."""
+        theirs = self._parts.channels.open()
+        if theirs is None:
+            return errno.ECONNREFUSED
+        self._hand_over(call, number, theirs, old)
+        return None
+
+    def _hand_over(self, call: Call, number: int, theirs: socket.socket, old: socket.socket | None) -> None:
         """Put one end of a pair of ours in the place of the caller's socket."""
-        call, number = connect.call, connect.number
         try:
-            hand_in(call, theirs, number, call.flags(number), lambda: self._parts.closer.release(connect.sock))
+            self._parts.dialer.hand_in(call, theirs, number, call.flags(number), old)
         finally:
             theirs.close()
         call.answer()
-        return None
 
     def _in_place(self, connect: _Connect) -> int:
         """Connect the caller's own socket where that can never block: datagrams, netlink, AF_UNSPEC."""
@@ -327,17 +350,10 @@ class Router:
     def _take(self, call: Call) -> socket.socket | None:
         """Return a descriptor of ours for the caller's socket, None when the caller has gone.
 
-        What comes back is the open file, whatever the caller's threads do to the descriptor from now on.
-
         Raises:
             OSError: EBADF or ENOTSOCK.
         """
-        fd = call.take(call.integer(0))
-        try:
-            sock = socket.socket(fileno=fd)
-        except OSError:
-            self._parts.closer.release_fd(fd)
-            raise
+        sock = self._parts.files.take(call, call.integer(0))
         if call.valid():
             return sock
         self._parts.closer.release(sock)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _socket as socket
-import os
 import sys
 
 SO_COOKIE = 57
@@ -75,11 +74,6 @@ def send_timeout(sock: socket.socket) -> float:
     raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _STRUCT_BYTES)
     half = _STRUCT_BYTES // 2
     return int.from_bytes(raw[:half], sys.byteorder) + int.from_bytes(raw[half:], sys.byteorder) / 1e6
-
-
-def set_blocking(sock: socket.socket, blocking: bool) -> None:
-    """Set or clear O_NONBLOCK of the file; Python's own idea of a timeout does not matter here."""
-    os.set_blocking(sock.fileno(), blocking)
 
 
 class Replacer:

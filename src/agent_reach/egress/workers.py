@@ -62,7 +62,7 @@ class Workers:
             done(result)
 
     def close(self) -> None:
-        """Let the threads end when they come back; completions of jobs still under way are never called."""
+        """Let the threads do what is queued and end; completions are not called any more."""
         if self._closed:
             return
         self._closed = True
@@ -78,7 +78,7 @@ class Workers:
         """Run jobs until told to end."""
         while True:
             job = self._jobs.get()
-            if job is None or self._ended():
+            if job is None:
                 return
             call, done = job
             try:
