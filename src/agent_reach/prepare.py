@@ -190,6 +190,7 @@ def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
         system=system.look_at_system(),
         paths=declared,
         specials=_specials(contract, declared),
+        own=_own_places(where, tier, caller, contract, declared) + _own_in_project(where, root),
         protected=_protected(contract, declared, known),
         commands=_commands(contract, environ),
         entries=_entries(tier, shown),
@@ -275,6 +276,45 @@ def _specials(contract: Contract, declared: tuple[PathFact, ...]) -> tuple[tuple
         if fact.kind == "directory" and not grant.source:
             found += project.special_entries(fact.real)
     return tuple(dict.fromkeys(found))
+
+
+def _own_places(
+    where: Places, tier: str, caller: Caller, contract: Contract, declared: tuple[PathFact, ...]
+) -> tuple[str, ...]:
+    """List our own directories in writable grants, made if they are missing, so that they can be mounted over.
+
+    Code that could write there would run outside with the next start of reach (the cache, `providers.py`), or
+    edit its own record. The default places count as well: the next run may have another environment.
+
+    Raises:
+        Unavailable: this tier cannot take them out of a grant.
+    """
+    home = caller.home
+    defaults = (".cache/reach", ".local/state/reach", ".config/reach", ".reach")
+    places_ = {os.path.realpath(os.path.join(home, name)) for name in defaults}
+    places_ |= {os.path.realpath(place) for place in (where.state, where.cache) if place}
+    writable = [
+        fact.real
+        for grant, fact in zip(contract.files, declared, strict=True)
+        if fact.kind == "directory" and layout.writes(grant)
+    ]
+    own = tuple(place for place in sorted(places_) if any(paths.beneath(place, directory) for directory in writable))
+    if own and tier != "full":
+        raise Unavailable(
+            "a directory without one of its parts",
+            needed=f"to keep {own[0]} out of a writable grant",
+            found="tier `reduced`, where Landlock cannot subtract",
+            fix="grant the directories that the program needs instead",
+        )
+    for place in own:
+        os.makedirs(place, mode=0o700, exist_ok=True)
+    return own
+
+
+def _own_in_project(where: Places, root: str) -> tuple[str, ...]:
+    """List our own directories that the project would show for reading."""
+    found = (os.path.realpath(place) for place in (where.state, where.cache) if place)
+    return tuple(place for place in found if root and place.startswith(root + "/") and os.path.isdir(place))
 
 
 def _protected(contract: Contract, declared: tuple[PathFact, ...], known: Interpreter) -> tuple[tuple[str, str], ...]:

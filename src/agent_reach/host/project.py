@@ -148,12 +148,27 @@ def protected_entries(root: str, *, contract: str, environment: str) -> tuple[tu
         path = os.path.join(root, name)
         if os.path.lexists(path) and not os.path.islink(path):
             found.append((path, "directory" if os.path.isdir(path) else "file"))
+    found += _git_directory(root)
     found += [(entry.path, "file") for entry in os.scandir(root) if _is_contract(entry)]
     if contract.startswith(root + "/"):
         found.append((contract, "file"))
     if environment.startswith(root + "/"):
         found.append((environment, "directory"))
     return tuple(found)
+
+
+def _git_directory(root: str) -> list[tuple[str, str]]:
+    """List hooks and configuration of the repository that a ``.git`` file points to (a worktree, a submodule)."""
+    try:
+        with open(os.path.join(root, ".git"), "rb", buffering=0) as stream:
+            text = stream.read(4096).decode("utf-8", "surrogateescape")
+    except OSError:
+        return []
+    if not text.startswith("gitdir:"):
+        return []
+    directory = os.path.realpath(os.path.join(root, text[len("gitdir:") :].strip()))
+    entries = ((os.path.join(directory, "hooks"), "directory"), (os.path.join(directory, "config"), "file"))
+    return [(path, kind) for path, kind in ((os.path.join(root, ".git"), "file"), *entries) if os.path.exists(path)]
 
 
 def _is_contract(entry: os.DirEntry[str]) -> bool:

@@ -35,6 +35,7 @@ class Facts(Record):
         caller, interpreter, project, system: see `host`.
         paths: one fact for each file grant, in the contract's order (globs already expanded).
         specials: sockets, FIFOs and devices inside granted directories.
+        own: reach's own directories inside what is shown: cache, records, the user's configuration and providers.
         protected: names inside writable grants that stay read-only, with their kind.
         commands: one fact for each command grant.
         terminal: values of TERM and its kind that the caller has.
@@ -53,6 +54,7 @@ class Facts(Record):
     system: SystemFact
     paths: tuple[PathFact, ...] = ()
     specials: tuple[tuple[str, str], ...] = ()
+    own: tuple[str, ...] = ()
     protected: tuple[tuple[str, str], ...] = ()
     commands: tuple[CommandFact, ...] = ()
     terminal: tuple[tuple[str, str], ...] = ()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from agent_reach.plan.model import Bind, Link, Mask, Scratch, Staged, Text
+from agent_reach.plan.model import Bind, Link, Mask, Pin, Scratch, Staged, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_reach.contract.model import Contract, FileGrant
     from agent_reach.plan.facts import Facts
 
-    Mount = Bind | Scratch | Text | Link | Mask | Staged
+    Mount = Bind | Scratch | Text | Link | Mask | Pin | Staged
 
 GUARD = "/run/reach"
 SECRETS = "/run/secrets"
@@ -33,17 +33,33 @@ def mounts_of(contract: Contract, facts: Facts) -> tuple[Mount, ...]:
     mounts += _secrets(contract)
     mounts += [Mask(path, kind == "directory") for path, kind in facts.specials]
     mounts += [Mask(path, kind == "directory", keep=True) for path, kind in facts.protected]
+    mounts += [Mask(path, directory=True) for path in facts.own]
+    mounts += _pins(contract, facts)
     mounts += [Text(f"{GUARD}/{name}", content) for name, content in facts.guard_files]
     return _in_order(mounts)
+
+
+def _pins(contract: Contract, facts: Facts) -> list[Mount]:
+    """Pin every directory between a writable grant and something in it that must stay as it is."""
+    kept = [path for path, _ in facts.protected] + list(facts.own)
+    pins: list[Mount] = []
+    for grant, fact in zip(contract.files, facts.paths, strict=True):
+        if fact.kind != "directory" or not writes(grant):
+            continue
+        for path in kept:
+            if path.startswith(fact.real + "/"):
+                parts = path[len(fact.real) + 1 :].split("/")[:-1]
+                pins += [Pin("/".join((fact.real, *parts[: count + 1]))) for count in range(len(parts))]
+    return pins
 
 
 def _in_order(mounts: list[Mount]) -> tuple[Mount, ...]:
     """Sort by depth, keep the order of declaration within one depth, and drop what is said twice."""
     chosen: dict[tuple[str, bool], Mount] = {}
     for mount in mounts:
-        chosen[mount.target, isinstance(mount, Mask)] = mount
+        chosen[mount.target, isinstance(mount, (Mask, Pin))] = mount
     # A mask hides what a mount above it shows, so it comes right behind the mounts of its own depth.
-    return tuple(sorted(chosen.values(), key=lambda mount: (mount.target.count("/"), isinstance(mount, Mask))))
+    return tuple(sorted(chosen.values(), key=lambda mount: (mount.target.count("/"), isinstance(mount, (Mask, Pin)))))
 
 
 def _system(facts: Facts) -> list[Mount]:

@@ -62,6 +62,15 @@ class Mask(Record):
     keep: bool = False
 
 
+class Pin(Record):
+    """A directory of a writable mount, mounted on itself: a mount point cannot be renamed or removed.
+
+    Without it the payload could rename the parent of a masked path and make the path anew.
+    """
+
+    target: str
+
+
 class Staged(Record):
     """Content fetched or resolved outside, shown read-only at `target`; delivered by number when the run starts."""
 
@@ -130,7 +139,7 @@ class SandboxPlan(Record):
     umask: int
     inner_uid: int
     inner_gid: int
-    mounts: tuple[Bind | Scratch | Text | Link | Mask | Staged, ...]
+    mounts: tuple[Bind | Scratch | Text | Link | Mask | Pin | Staged, ...]
     writable: tuple[str, ...]
     readable: tuple[str, ...]
     executables: tuple[str, ...]

@@ -6,7 +6,7 @@ import os
 
 from agent_reach.errors import SetupError
 from agent_reach.linux import mounts
-from agent_reach.plan.model import Bind, Link, Mask, Scratch, Staged, Text
+from agent_reach.plan.model import Bind, Link, Mask, Pin, Scratch, Staged, Text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def hide_mountinfo() -> None:
     mounts.attach(mounts.clone_tree(_HIDDEN), "/proc/self/mountinfo")
 
 
-def _apply(mount: Bind | Scratch | Text | Link | Mask | Staged, number: int, sources: Sources) -> None:
+def _apply(mount: Bind | Scratch | Text | Link | Mask | Pin | Staged, number: int, sources: Sources) -> None:
     """Apply one mount of the plan."""
     target = mount.target
     if isinstance(mount, Bind):
@@ -133,6 +133,8 @@ def _apply(mount: Bind | Scratch | Text | Link | Mask | Staged, number: int, sou
             os.symlink(mount.to, target)
     elif isinstance(mount, Staged):
         _mount_staged(target, mount.number)
+    elif isinstance(mount, Pin):
+        mounts.attach(mounts.clone_tree(target), target)
     else:
         _mask(mount)
 

@@ -49,6 +49,8 @@ def filter_options(plan: SandboxPlan) -> FilterOptions:
         # Memory in a memfd counts for no process: without a memory cgroup only its absence bounds it.
         no_memfd="memory" in names and not plan.memory_cgroup,
         metadata="refuse" if reduced else "allow",
+        uid=plan.inner_uid,
+        gid=plan.inner_gid,
         refuse_truncate=reduced and plan.landlock < landlock.ABI_TRUNCATE,
     )
 

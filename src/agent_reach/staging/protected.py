@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 NAMES = (
     ".envrc",
     ".git",
+    ".git/config",
+    ".git/hooks",
     ".idea",
     ".pre-commit-config.yaml",
     ".reach",
@@ -36,7 +38,12 @@ def absent(directories: Iterable[str]) -> tuple[str, ...]:
         directories: real paths of the writable grants.
     """
     paths = (os.path.join(directory, name) for directory in directories for name in NAMES)
-    return tuple(path for path in paths if not os.path.lexists(path))
+    return tuple(path for path in paths if not os.path.lexists(path) and _stands_alone(path))
+
+
+def _stands_alone(path: str) -> bool:
+    """Say whether nothing above the path is in the list: a `.git` that appears is moved as a whole."""
+    return not path.endswith((".git/config", ".git/hooks")) or os.path.isdir(os.path.dirname(path))
 
 
 def move_aside(paths: Sequence[str], run_id: str) -> tuple[Denial, ...]:
