@@ -10,7 +10,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Self, dataclass_transform
+    from typing import Self, dataclass_transform
 else:
 
     def dataclass_transform(**_options: object) -> Callable[[type], type]:
@@ -31,11 +31,11 @@ class Record:
 
     def __init_subclass__(cls) -> None:
         """Collect the annotated fields of the subclass behind those of its base."""
-        own = tuple(name for name in cls.__dict__.get("__annotations__", ()) if not name.startswith("_"))
+        own = tuple(name for name in cls.__annotations__ if not name.startswith("_"))
         cls._fields = cls._fields + own
         cls._defaults = cls._defaults | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         """Set every field once.
 
         Raises:
