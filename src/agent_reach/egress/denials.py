@@ -60,13 +60,18 @@ class Denials:
         clause = "tier reduced has no loopback of its own: a server would listen on the host"
         self._ledger.deny(Denial("call", "listen", clause, "", self._place(call), layer="broker"))
 
-    def absent(self, name: str) -> None:
-        """Take down a query for a name that is answered with "no such name" and asked of nobody."""
+    def absent(self, name: str, count: int) -> None:
+        """Take down a query for a name that is answered with "no such name" and asked of nobody.
+
+        Args:
+            name: canonical name, or the raw text where there is none.
+            count: 0 for the second query of one lookup, for IPv6 addresses.
+        """
         lookup = self._places.lookup(name)
         decision = self._policy.decide_name(name, lookup.port if lookup else 0)
         clause = f"{decision.clause}: no resolver is asked for it" if decision.name else decision.clause
         place = lookup.place if lookup else None
-        self._ledger.deny(Denial("resolve", decision.subject, clause, decision.entry, place, layer="broker"))
+        self._ledger.deny(Denial("resolve", decision.subject, clause, decision.entry, place, layer="broker"), count)
 
     def forget(self, call: Call) -> None:
         """Drop the place of a thread whose connect is granted: it must not explain a later refusal."""

@@ -28,14 +28,19 @@ class Ledger:
         self._capacity = capacity
         self._denials: dict[tuple[str, str, Place | None], tuple[Denial, int]] = {}
         self._connections: dict[tuple[str, str, int], int] = {}
-        self._beyond = 0
+        self._beyond = self._connections_beyond = 0
 
-    def deny(self, denial: Denial) -> None:
-        """Take down a refusal."""
+    def deny(self, denial: Denial, count: int = 1) -> None:
+        """Take down a refusal.
+
+        Args:
+            denial: the refusal.
+            count: 0 when it is only another side of one that was counted.
+        """
         key = (denial.action, denial.subject, denial.place)
         known = self._denials.get(key)
         if known is not None:
-            self._denials[key] = (known[0], known[1] + 1)
+            self._denials[key] = (known[0], known[1] + count)
         elif len(self._denials) < self._capacity:
             self._denials[key] = (denial, 1)
             self._report(denial)
@@ -50,6 +55,8 @@ class Ledger:
         elif len(self._connections) < self._capacity:
             self._connections[key] = 1
             self._report(Connection(host, address, port))
+        else:
+            self._connections_beyond += 1
 
     def denials(self) -> tuple[Denial, ...]:
         """Return the refusals so far with their counts, in order of first occurrence."""
@@ -58,4 +65,6 @@ class Ledger:
 
     def connections(self) -> tuple[Connection, ...]:
         """Return the connections so far with their counts, in order of first occurrence."""
-        return tuple(Connection(*key, count) for key, count in self._connections.items())
+        kept = tuple(Connection(*key, count) for key, count in self._connections.items())
+        beyond = self._connections_beyond
+        return (*kept, Connection("(more, too many to keep apart)", "", 0, beyond)) if beyond else kept

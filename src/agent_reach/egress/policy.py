@@ -186,7 +186,7 @@ class Policy:
         """Say what is missing: the host, or only the port."""
         if not matching:
             return f"not in {SECTION}{self._place}"
-        ports = ", ".join(str(matcher.rule.port) for matcher in matching)
+        ports = ", ".join(str(port) for port in sorted({matcher.rule.port for matcher in matching}))
         return f"{SECTION} grants {host} only on port {ports}{self._place}"
 
 

@@ -36,6 +36,8 @@ CHANNEL_NAME = b"reach"  # in the abstract namespace
 _DNS_PORT = 53
 _RESOLVE_SECONDS = 30.0
 _MOST_BACKLOG = 4096
+_LOOPBACK4 = b"\x7f\x00\x00\x01"
+_LOOPBACK6 = bytes(15) + b"\x01"
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
 
 
@@ -215,14 +217,14 @@ class Router:
         """Connect to a literal address."""
         address = asked.address
         if addresses.is_unspecified(address):  # Linux connects 0.0.0.0 and :: to the loopback
-            address = b"\x7f\x00\x00\x01" if len(address) == 4 else bytes(15) + b"\x01"
+            address = _LOOPBACK4 if len(address) == 4 else _LOOPBACK6
         decision = self._parts.policy.decide_address(address, asked.port)
         if decision.allowed:
             return self._dial(connect, decision, address)
         if self._side.full and addresses.is_loopback(address):
             if not self._side.owns(connect.sock):  # a socket of the host cannot come back inside
                 return errno.EADDRNOTAVAIL
-            ended = self._noticing(connect.call, decision)
+            ended = self._noticing(connect.call, self._as_ipv4(decision, address))
             self._parts.connector.connect(connect.call, connect.sock, connect.raw, ended)
             return None
         if asked.port == _DNS_PORT and address in self._side.nameservers:
@@ -341,6 +343,12 @@ class Router:
                 self._parts.denials.connect(call, decision)
 
         return ended
+
+    def _as_ipv4(self, decision: Decision, address: bytes) -> Decision:
+        """Return a refusal of ``::1`` under the IPv4 address: programs that say localhost try both."""
+        if address != _LOOPBACK6:
+            return decision
+        return self._parts.policy.decide_name("localhost", decision.port).replace(host="127.0.0.1", name="")
 
     def _refuse(self, call: Call, decision: Decision) -> int:
         """Take down a refusal."""

@@ -33,10 +33,10 @@ class Stub:
         names: fake addresses.
         resolver: the host's resolution.
         absent: told the canonical name, or the raw text, of a query that is answered with "no such name"
-            though it may exist: a refusal to record.
+            though it may exist, a refusal to record; and 0 when it is the IPv6 half of a lookup, else 1.
     """
 
-    def __init__(self, loop: Loop, names: Names, resolver: Resolver, absent: Callable[[str], None]) -> None:
+    def __init__(self, loop: Loop, names: Names, resolver: Resolver, absent: Callable[[str, int], None]) -> None:
         self._loop, self._names, self._resolver, self._absent = loop, names, resolver, absent
         self._streams: dict[int, _Stream] = {}
         self._sockets: list[socket.socket] = []
@@ -74,7 +74,7 @@ class Stub:
         treatment = self._names.treat(name)
         if name is None or treatment == names.ABSENT:
             if query.name and not query.name.lower().endswith(".arpa"):
-                self._absent(name or query.name)
+                self._absent(name or query.name, int(query.kind != dns.AAAA))
             reply(dns.answer(query, dns.NXDOMAIN))
         elif treatment == names.LOOPBACK:
             reply(dns.answer(query, dns.NOERROR, _LOOPBACKS))

@@ -37,4 +37,15 @@ def test_a_program_that_invents_subjects_costs_bounded_memory() -> None:
     assert len(events) == 20
     assert len(ledger.denials()) == 11
     assert (ledger.denials()[-1].action, ledger.denials()[-1].count) == ("more", 90)
-    assert len(ledger.connections()) == 10
+    assert len(ledger.connections()) == 11
+    assert ledger.connections()[-1].count == 90
+
+
+def test_another_side_of_a_refusal_is_not_counted_but_never_lost() -> None:
+    events: list[Connection | Denial] = []
+    ledger = Ledger(events.append)
+    ledger.deny(denial("db.invalid"), 0)
+    ledger.deny(denial("db.invalid"))
+    ledger.deny(denial("db.invalid"), 0)
+    assert len(events) == 1
+    assert [one.count for one in ledger.denials()] == [2]

@@ -28,7 +28,7 @@ class World:
         policy = Policy(
             [NetRule("db.example.com", 5432), NetRule("gone.example.com", 1), NetRule("bad.example.com", 1)]
         )
-        self.stub = Stub(self.loop, Names(policy), self.resolver, self.absent.append)
+        self.stub = Stub(self.loop, Names(policy), self.resolver, lambda name, _count: self.absent.append(name))
         self.loop.watch(self.resolver.workers.fd, 1, lambda _mask: self.resolver.workers.collect())
 
     def look_up(self, name: str) -> Resolved:
