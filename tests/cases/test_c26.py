@@ -1,4 +1,4 @@
-"""C26: mistakes in the contract are refused, with line and key.
+"""C26: mistakes in the contract are refused, with line and key: what the loader finds.
 
 The sketches are respelt for the real format: `version` in front, `env` and `network` under `resources`, `mode` for
 `access`, `allow_outbound` for `allow`, limits under `limits`. Line numbers and keys are those of the respelt text.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,33 +19,7 @@ from agent_reach.errors import ContractError, Finding
 if TYPE_CHECKING:
     from agent_reach.contract.model import Contract
 
-CONTRACTS: dict[str, bytes] = {
-    "typo-top.yaml": b'version: "1.0"\nresources:\n  env:\n    MODE: a\nresuorces:\n  env: {}\n',
-    "typo-network.yaml": b'version: "1.0"\nresources:\n  env:\n    MODE: a\n  netwrok:\n    allow_outbound: []\n',
-    "typo-nested.yaml": b'version: "1.0"\nresources:\n  files:\n    - path: .\n      moed: r\n',
-    "typo-value.yaml": b'version: "1.0"\nresources:\n  files:\n    - path: .\n      mode: raed\n',
-    "dup-top.yaml": b'version: "1.0"\nresources:\n  network: {allow_outbound: []}\n  env:\n    MODE: a\n'
-    b"  network:\n    allow_outbound: [{host: example.com, port: 443}]\n",
-    "dup-env.yaml": b'version: "1.0"\nresources:\n  env:\n    MODE: a\n    LEVEL: "1"\n    MODE: b\n',
-    "merge-ok.yaml": b'version: "1.0"\nx-common: &common\n  MODE: a\n  LEVEL: "1"\nresources:\n  env:\n'
-    b"    <<: *common\n    MODE: b\n  network: {allow_outbound: []}\n",
-    "merge-dup.yaml": b'version: "1.0"\nx-common: &common\n  MODE: a\nresources:\n  env:\n    <<: *common\n'
-    b'    LEVEL: "1"\n    LEVEL: "2"\n',
-    "tab.yaml": b'version: "1.0"\nresources:\n\tenv: {MODE: a}\n',
-    "empty.yaml": b"",
-    "list.yaml": b"- env\n- network\n",
-    "string-for-list.yaml": b'version: "1.0"\nresources:\n  network:\n    allow_outbound: example.com:443\n',
-    "bad-unit.yaml": b'version: "1.0"\nlimits:\n  wall: 5 minuts\n  memory: 256MB2\n  processes: -3\n',
-    "bad-alias.yaml": b'version: "1.0"\nresources:\n  env:\n    MODE: *nowhere\n',
-    "two-docs.yaml": b'version: "1.0"\nresources: {env: {MODE: a}}\n---\nresources: {env: {MODE: b}}\n',
-    "bom-crlf.yaml": b'\xef\xbb\xbfversion: "1.0"\r\nresources:\r\n  env:\r\n    MODE: bom\r\n',
-    "bomb.yaml": b'version: "1.0"\n'
-    + b"".join(
-        b"x-%c: &%c [%s]\n" % (name, name, b",".join([b'"x"' if name == ord("a") else b"*%c" % (name - 1)] * 10))
-        for name in b"abcdefgh"
-    )
-    + b"resources: {env: {MODE: *h}}\n",
-}
+CONTRACTS = {path.name: path.read_bytes() for path in (Path(__file__).parent / "C26").glob("*.yaml")}
 
 
 def contract_of(name: str) -> Contract:
