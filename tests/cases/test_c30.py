@@ -98,6 +98,7 @@ def test_row_9_the_database_sees_two_connections_and_the_other_port_none(here, d
 def test_row_10_the_report_names_each_refusal_once_with_the_entry_to_add(here, databases, run_full):
     done = run_full(["run", "input.py"], cwd=here)
     assert denials(done) == [("connect", "127.0.0.1:18433"), ("resolve", "db.internal.invalid:5432")]
+    assert done.stderr.count(" (reach.yaml:5)\n") == 2  # where the section is written
     for entry in (
         "{host: 127.0.0.1, port: 18433, protocol: tcp}",
         "{host: db.internal.invalid, port: 5432, protocol: tcp}",

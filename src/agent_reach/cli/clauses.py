@@ -24,7 +24,7 @@ def located(clause: str, contract: Contract, cwd: str) -> str:
         return clause
     if not contract.path:
         return f"{clause} (no contract)"
-    section = clause.removeprefix(_CAUSE) if clause.startswith(_CAUSE) else ""
+    section = clause.removeprefix(_CAUSE).split(" ", 1)[0].rstrip(":;")  # what follows says more, in words
     line = line_of(contract, section) if section.startswith("resources.") else 0
     place = shorten(contract.path, cwd) + (f":{line}" if line else "")
     return f"{clause} ({place}, profile {contract.profile})" if contract.profile else f"{clause} ({place})"
