@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from agent_reach._util import bundle
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
     from agent_reach.cli.options import UsageError
 
 _USAGE = 2
+_STANDARD_ERROR = 2
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 _RUNS_PROGRAMS = ("run", "exec")
@@ -28,12 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: words behind the program's name; those of this process when None.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    file = bundle.install(os.environ) if argv is None else ""
     try:
         status = _command(words)
         sys.stdout.flush()
-        if words[:1] == ["run"]:
-            bundle.refresh(file)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
@@ -52,7 +48,7 @@ def _command(words: list[str]) -> int:
     if command is None:
         return _no_command(name)
     if not words:
-        _module("help_").overview(sys.stderr)
+        _module("help_").overview(_STANDARD_ERROR)
         return _USAGE
     try:
         parsed = options.parse(command, words[1:])
