@@ -12,7 +12,7 @@ from agent_reach.host import commands, interpreter, paths, project, system
 from agent_reach.host.model import Interpreter, PathFact, ProjectFact
 from agent_reach.linux import probe
 from agent_reach.plan import build, guard, layout, reduced
-from agent_reach.plan.facts import Facts, Invocation
+from agent_reach.plan.facts import Facts, Invocation, Pieces
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _TERMINAL_NAMES = ("LC_ALL", "TZ", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR")
 _NEVER_A_PROJECT = ("/", "/tmp", "/var/tmp")  # noqa: S108 - names to compare with
-_TIERS = {"advisory": 0, "reduced": 1, "full": 2}
+_TIERS = {"none": -1, "advisory": 0, "reduced": 1, "full": 2}
 
 
 class Request(Record):
@@ -193,12 +193,13 @@ def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
         own=_own_places(where, tier, caller, contract, declared) + _own_in_project(where, root),
         protected=_protected(contract, declared, known),
         commands=_commands(contract, environ),
-        entries=_entries(tier, shown),
         private=f"/tmp/reach-run-{os.urandom(8).hex()}" if tier != "full" else "",  # noqa: S108 - 0700, ours
         terminal=tuple((name, environ[name]) for name in _TERMINAL_NAMES if name in environ) + _zone(contract),
         python_path=_python_path(environ),
         started_by_root=caller.uid == 0 and tier == "full",
     )
+    if tier != "full":
+        facts = facts.replace(entries=_entries(facts), pieces=_pieces(contract, facts))
     if request.kind != "command":
         facts = facts.replace(guard_files=_guard_files(contract, facts))
     invocation = Invocation(request.kind, request.target, request.arguments, script)
@@ -250,12 +251,33 @@ def _project(
     return fact.replace(files=tuple(beside))
 
 
-def _entries(tier: str, shown: ProjectFact) -> tuple[str, ...]:
+def _entries(facts: Facts) -> tuple[str, ...]:
     """List what of the project tier ``reduced`` may read."""
-    if tier == "full" or not shown.root:
+    if not facts.project.root:
         return ()
-    hidden = tuple(path for path, kind in shown.masks if kind != "symlink")
-    return project.entries_beside(shown.root, hidden, reduced.MOST_ENTRIES)
+    return project.entries_beside(facts.project.root, _kept(facts), reduced.MOST_ENTRIES)
+
+
+def _kept(facts: Facts) -> tuple[str, ...]:
+    """List what may not be read wherever a grant or the project would show it."""
+    masks = [path for path, kind in facts.project.masks if kind != "symlink"]
+    return (*masks, *(path for path, _ in facts.specials), *facts.own)
+
+
+def _pieces(contract: Contract, facts: Facts) -> tuple[Pieces, ...]:
+    """Take granted directories apart in which something is kept from the program: Landlock cannot subtract."""
+    found = []
+    unread = _kept(facts)
+    unwritten = (*unread, *(path for path, _ in facts.protected))
+    for grant, fact in zip(contract.files, facts.paths, strict=True):
+        hidden = unwritten if layout.writes(grant) else unread
+        kept = tuple(path for path in hidden if path.startswith(fact.real + "/"))
+        if fact.kind != "directory" or not kept:
+            continue
+        readable = project.entries_beside(fact.real, unread, reduced.MOST_ENTRIES) if layout.reads(grant) else ()
+        writable = project.entries_beside(fact.real, unwritten, reduced.MOST_ENTRIES) if layout.writes(grant) else ()
+        found.append(Pieces(fact.real, kept, readable, writable))
+    return tuple(found)
 
 
 def _specials(contract: Contract, declared: tuple[PathFact, ...]) -> tuple[tuple[str, str], ...]:

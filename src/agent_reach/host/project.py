@@ -187,15 +187,17 @@ def entries_beside(root: str, hidden: tuple[str, ...], most: int) -> tuple[str, 
     Raises:
         Unavailable: there are more.
     """
-    if not hidden:
+    kept = {path for path in hidden if path.startswith(root + "/")}
+    if not kept:
         return (root,)
+    above = {path[:end] for path in kept for end in range(len(path)) if path[end] == "/"}
     found: list[str] = []
     pending = [root]
     while pending:
         for entry in os.scandir(pending.pop()):
-            if entry.path in hidden:
+            if entry.path in kept:
                 continue
-            if any(path.startswith(entry.path + "/") for path in hidden):
+            if entry.path in above:
                 pending.append(entry.path)
             else:
                 found.append(entry.path)

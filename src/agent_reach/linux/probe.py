@@ -77,7 +77,7 @@ def examine() -> Abilities:
         version,
         Obstacle(
             "Landlock",
-            f"ABI {version}, and {failed.feature} are refused: {failed.found}",
+            f"Landlock ABI {version}, and {failed.feature} are refused: {failed.found}",
             failed.fix + "; or boot with `lsm=landlock,...` (Linux 5.19 or newer)",
         ),
     )

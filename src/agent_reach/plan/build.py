@@ -167,6 +167,8 @@ def _notes(contract: Contract, facts: Facts) -> tuple[str, ...]:
         notes.append("PYTHONPATH ignored (options.context_isolation)")
     if any(rule.protocol in {"http", "https"} for rule in contract.network):
         notes.append("http and https rules: host and port enforced, https not checked")
+    if facts.tier != "full":
+        notes += reduced.notes(contract, facts)
     if any(grant.mode.startswith("a") for grant in contract.files):
         notes.append("append: not enforced for native code")
     return tuple(notes)

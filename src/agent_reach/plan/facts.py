@@ -26,6 +26,22 @@ class Invocation(Record):
     script: str = ""
 
 
+class Pieces(Record):
+    """What lies in a granted directory beside things that are kept from the program (``reduced``).
+
+    Args:
+        path: real path of the directory.
+        kept: what is kept from it.
+        readable: what may be read, empty when the grant is not for reading.
+        writable: what may be written, empty when the grant is not for writing.
+    """
+
+    path: str
+    kept: tuple[str, ...]
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+
+
 class Facts(Record):
     """Everything that `plan.build` looks at besides the contract.
 
@@ -41,6 +57,7 @@ class Facts(Record):
         terminal: values of TERM and its kind that the caller has.
         started_by_root: ids inside differ from the caller's, files are shown id-mapped.
         entries: what of the project may be read, piece by piece (``reduced``).
+        pieces: granted directories of which not everything may be read or written (``reduced``).
         private: fresh directory of the run (``reduced``), made when the plan is applied.
         python_path: the caller's PYTHONPATH, directories that exist.
         guard_files: name and content of the Python-level guard.
@@ -60,6 +77,7 @@ class Facts(Record):
     terminal: tuple[tuple[str, str], ...] = ()
     started_by_root: bool = False
     entries: tuple[str, ...] = ()
+    pieces: tuple[Pieces, ...] = ()
     private: str = ""
     python_path: tuple[str, ...] = ()
     guard_files: tuple[tuple[str, bytes], ...] = ()

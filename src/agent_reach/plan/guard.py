@@ -29,16 +29,18 @@ def table(contract: Contract, facts: Facts) -> bytes:
     read += layout.honoured(contract, facts)
     read += [path for command in facts.commands for pair in command.files for path in pair]
     read += [path for command in facts.commands for path in command.directories]
-    scratch = ["/tmp", "/var/tmp", "/dev", "/proc", facts.caller.home]  # noqa: S108 - names inside
+    fresh = [facts.private] if facts.private else ["/tmp", "/var/tmp", facts.caller.home]  # noqa: S108 - names inside
+    scratch = [*fresh, "/dev", "/proc"]
     for grant, fact in grants:
         names = [grant.path] if grant.source else [fact.path, fact.real]
         read += names if grant.source or layout.reads(grant) else []
     write = scratch + [name for grant, fact in grants if layout.writes(grant) for name in (fact.path, fact.real)]
     sections = {
-        "read": [*read, *scratch],
+        "read": read,
+        "scratch": scratch,
         "write": write,
         "hidden": [path for path, _ in facts.project.masks],
-        "home": [facts.caller.home],
+        "home": [] if facts.private else [facts.caller.home],
         "library": library,
         "start": [contract.options.multiprocessing_start_method],
         "host": [rule.host for rule in contract.network] + ["localhost"],

@@ -48,9 +48,10 @@ def readable(contract: Contract, facts: Facts) -> tuple[str, ...]:
     paths += [path for command in facts.commands for path in command.directories]
     paths += facts.entries
     paths += [path.rstrip("/") for path in facts.project.files]
+    pieces = {piece.path: piece.readable for piece in facts.pieces}
     for grant, fact in zip(contract.files, facts.paths, strict=True):
         if layout.reads(grant):
-            paths += [fact.real]
+            paths += pieces.get(fact.real, (fact.real,))
     paths += [f"/dev/{name}" for name in _DEVICES] + [f"/proc/{name}" for name in _PROC]
     paths += [facts.private]
     too_wide = {"/", "/usr", "/usr/local", facts.caller.home}
@@ -59,12 +60,16 @@ def readable(contract: Contract, facts: Facts) -> tuple[str, ...]:
 
 def listable(facts: Facts) -> tuple[str, ...]:
     """List directories whose names may be listed although not all of their content may be read."""
-    return (facts.project.root,) if facts.project.root else ()
+    return (*((facts.project.root,) if facts.project.root else ()), *(piece.path for piece in facts.pieces))
 
 
 def writable(contract: Contract, facts: Facts) -> tuple[str, ...]:
     """List the paths to write."""
-    grants = [fact.real for grant, fact in zip(contract.files, facts.paths, strict=True) if layout.writes(grant)]
+    pieces = {piece.path: piece.writable for piece in facts.pieces}
+    grants: list[str] = []
+    for grant, fact in zip(contract.files, facts.paths, strict=True):
+        if layout.writes(grant):
+            grants += pieces.get(fact.real, (fact.real,))
     return (*grants, facts.private, *(f"/dev/{name}" for name in _DEVICES))
 
 
@@ -78,3 +83,13 @@ def environment(facts: Facts) -> dict[str, str]:
         "TMPDIR": f"{facts.private}/tmp",  # noqa: S108 - below the private directory
         "RES_OPTIONS": "use-vc timeout:2 attempts:2",
     }
+
+
+def notes(contract: Contract, facts: Facts) -> tuple[str, ...]:
+    """Say where a grant gives less than it says: who may create in a directory may create below it, everywhere."""
+    written = {fact.real for grant, fact in zip(contract.files, facts.paths, strict=True) if layout.writes(grant)}
+    return tuple(
+        f"files: {piece.path}: nothing is created or removed beside {piece.kept[0]}, which the program may not change"
+        for piece in facts.pieces
+        if piece.path in written
+    )
