@@ -57,9 +57,10 @@ class Guard:
         granted = _beneath(text, self._write if writing else self._read)
         if granted and not _beneath(text, self._table.get("hidden", ())):
             return
-        if not writing and _beneath(text, self._write):
-            return  # granted for writing only: the kernel says so
         private = _beneath(text, self._table.get("home", ()))
+        scratch = private or _beneath(text, self._table.get("scratch", ()))
+        if not writing and os.path.lexists(text) and (scratch or _beneath(text, self._write)):
+            return  # the program's own file; or one granted for writing only, which the kernel says
         there = os.path.lexists(text) or (not private and self._exists(os.path.dirname(text) if writing else text))
         action, mode = ("write", "w") if writing else ("open", "r")
         entry = f"- {{path: {text}, mode: {mode}}}"
