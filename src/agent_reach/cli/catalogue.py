@@ -67,7 +67,7 @@ COMMANDS = (
         (Option(("--output",), "FILE|-", "Write there; - is standard output.", complete="file"), HELP),
         most_words=1,
         complete="file",
-        about="Writes SCRIPT.reach.yaml, or reach.yaml without a script. Never overwrites a file.",
+        about="Writes SCRIPT.reach.yaml, or reach.yaml without a script. Overwrites nothing.",
         examples=(
             ("reach init job.py", "writes job.reach.yaml"),
             ("reach init", "writes reach.yaml, for the whole directory"),

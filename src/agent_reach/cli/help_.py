@@ -13,7 +13,6 @@ from agent_reach.cli.terminal import Paint, paint_for
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import TextIO
 
     from agent_reach.cli.options import Option, Parsed
 
@@ -28,7 +27,7 @@ def execute(parsed: Parsed, environ: Mapping[str, str]) -> int:  # noqa: ARG001 
         UsageError: there is no such command.
     """
     if not parsed.words:
-        overview(sys.stdout)
+        overview(1)
         return 0
     command = find(parsed.words[0])
     if command is None:
@@ -42,9 +41,13 @@ def show(command: Command) -> int:
     return 0
 
 
-def overview(stream: TextIO) -> None:
-    """Print what there is."""
-    paint = paint_for(stream.fileno(), os.environ)
+def overview(descriptor: int) -> None:
+    """Print what there is.
+
+    Args:
+        descriptor: 1 for standard output, 2 for standard error.
+    """
+    paint = paint_for(descriptor, os.environ)
     lines = [
         "Run Python that you did not write, under a contract that the kernel enforces.",
         "",
@@ -63,7 +66,7 @@ def overview(stream: TextIO) -> None:
             paint,
         ),
     ]
-    print("\n".join(lines), file=stream)
+    print("\n".join(lines), file=sys.stdout if descriptor == 1 else sys.stderr)
 
 
 def text(command: Command, paint: Paint) -> str:

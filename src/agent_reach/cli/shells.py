@@ -219,11 +219,50 @@ def _quoted(text: str) -> str:
 # -- fish ------------------------------------------------------------------------------------------------
 
 
+_FISH = r"""# fish completion for reach; {note}
+
+# Whether the words are those of one command, and not yet those of the program that it runs.
+function __reach_at -a name
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and test $words[2] = $name; or return 1
+    contains -- $name {programs}; or return 0
+    set -l pending
+    for word in $words[3..-1]
+        if test "$pending" = program
+            return 1
+        else if test -n "$pending"
+            set pending
+            continue
+        end
+        switch $word
+            case - --stdin
+                return 1
+            case -- {enders}
+                set pending program
+            case {values}
+                set pending value
+            case '-*'
+            case '*'
+                return 1
+        end
+    end
+    return 0
+end
+
+function __reach_in_program
+    set -l words (commandline -opc)
+    test (count $words) -ge 2; and contains -- $words[2] {programs}; and not __reach_at $words[2]
+end
+
+"""
+
+
 def _fish() -> str:
     """Return the script for fish."""
-    lines = [f"# fish completion for reach; {_NOTE.format(name='fish')}", ""]
+    taking = [option for option in _all_options() if option.value]
+    lines = []
     for program in _PROGRAMS.split():
-        lines.append(f"complete -c {program} -f")
+        lines += [f"complete -c {program} -f", f"complete -c {program} -n __reach_in_program -F"]
         lines += [
             f"complete -c {program} -n __fish_use_subcommand -a {command.name} -d {_fish_quoted(command.summary)}"
             for command in COMMANDS
@@ -231,12 +270,18 @@ def _fish() -> str:
         for command in COMMANDS:
             lines += _fish_command(program, command)
         lines.append("")
-    return "\n".join(lines)
+    head = _FISH.format(
+        note=_NOTE.format(name="fish"),
+        programs=" ".join(command.name for command in COMMANDS if command.program),
+        enders=" ".join(dict.fromkeys(name for option in taking if option.ends for name in option.names)),
+        values=" ".join(dict.fromkeys(name for option in taking if not option.ends for name in option.names)),
+    )
+    return head + "\n".join(lines)
 
 
 def _fish_command(program: str, command: Command) -> list[str]:
     """Return the lines of one command."""
-    start = f"complete -c {program} -n '__fish_seen_subcommand_from {command.name}'"
+    start = f"complete -c {program} -n '__reach_at {command.name}'"
     lines = []
     for option in command.options:
         names = " ".join(_fish_name(name) for name in option.names if name != "-")
