@@ -55,7 +55,6 @@ def test_the_wheel_holds_the_package_its_type_marker_and_the_licence_and_nothing
     assert {name.partition("/")[0] for name in names} == {
         "agent_reach",
         dist_info("").rstrip("/"),
-        dist_info("").replace("dist-info/", "data"),
     }
     assert "agent_reach/py.typed" in names
     assert dist_info("licenses/LICENSE") in names
