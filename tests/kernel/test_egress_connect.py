@@ -392,3 +392,32 @@ def end_within(pid, seconds):
     while os.path.exists(f"/proc/{pid}"):
         assert time.monotonic() < deadline, "the program still runs"
         time.sleep(0.05)
+
+
+def test_random_addresses_on_all_kinds_of_sockets_reach_nothing_and_break_nothing(echo, bait):
+    code = (
+        HEAD
+        + """
+import ctypes, os, random
+libc = ctypes.CDLL(None, use_errno=True); random.seed(7); bait = int(sys.argv[3])
+def inet(family, to):
+    tail = socket.inet_aton("127.0.0.1") if family == 2 else bytes(4) + socket.inet_pton(10, "::ffff:127.0.0.1")
+    return struct.pack("=H", family) + struct.pack("!H", to) + tail + bytes(8)
+seeds = [inet(2, bait), inet(10, bait), struct.pack("=H", 1) + b"/tmp/x", struct.pack("=H", 1) + b"\\0reach",
+    struct.pack("=H", 1) + b"\\0y", bytes(16), struct.pack("=HHII", 16, 0, 0, 0)]
+kinds = [(2, 1), (10, 1), (2, 2), (10, 2), (1, 1), (1, 5), (16, 3)]
+sockets = [socket.socket(*kind) for kind in kinds]
+for s in sockets: s.setblocking(False)
+for number in range(4000):
+    raw = bytearray(random.choice(seeds) + bytes(random.randrange(3)))
+    for _ in range(random.randrange(3)): raw[random.randrange(len(raw))] = random.randrange(256)
+    index = random.randrange(len(sockets)); size = random.choice((len(raw), len(raw), random.randrange(130)))
+    libc.connect(sockets[index].fileno(), bytes(raw) + bytes(128), size)
+    if number % 20 == 0:
+        index = random.randrange(len(sockets)); sockets[index].close()
+        sockets[index] = socket.socket(*kinds[index]); sockets[index].setblocking(False)
+s = socket.create_connection((host, port), timeout=5); s.sendall(b"x"); print(s.recv(1))"""
+    )
+    ended = world(echo).run(code, "127.0.0.1", echo.port, bait.port, timeout=60)
+    assert ended.output == "b'x'\n"
+    assert "broker" not in ended.subjects()  # no fault in reach

@@ -122,3 +122,35 @@ except OSError as error: print(error.errno)"""
     )
     ended = World(tier="reduced", resolv_nameservers=("192.0.2.53",)).run(code)
     assert (ended.output, ended.subjects()) == ("13\n", ["192.0.2.77:53"])
+
+
+SPELLINGS = (
+    HEAD
+    + """
+for spelling in sys.argv[2:]:
+    try: socket.create_connection((spelling, int(sys.argv[1])), timeout=5); print("connected")
+    except OSError as error: print(type(error).__name__)
+    except UnicodeError: print("no name")"""
+)
+
+
+def test_every_spelling_of_a_granted_name_is_that_name_and_no_other_is():
+    with Echo() as server, Echo() as bait:
+        rules = [("allowed.example", server.port), ("127.0.0.1", server.port)]
+        world = World(rules, {"allowed.example": ["127.0.0.1"], "evil.example": ["127.0.0.1"]})
+        granted = world.run(SPELLINGS, server.port, "allowed.example", "ALLOWED.Example", "allowed.example.")
+        assert granted.output == "connected\n" * 3
+        others = ("evil.example", "allowed.example.evil.example", "xallowed.example", "user@allowed.example", "a b")
+        refused = world.run(SPELLINGS, server.port, *others)
+        assert set(refused.output.split()) <= {"PermissionError", "gaierror"}
+        assert server.count == 3
+        # The other port of the same address, by every way of writing the address: the sandbox's own loopback.
+        numbers = ("127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "localhost")
+        inside = world.run(SPELLINGS, bait.port, *numbers)
+        assert set(inside.output.split()) == {"ConnectionRefusedError"}
+        assert bait.count == 0
+
+
+def test_the_real_address_of_a_granted_name_needs_a_rule_of_its_own():
+    world = World([("allowed.example", 443)], {"allowed.example": ["10.9.8.7"]})
+    assert world.run(SPELLINGS, 443, "10.9.8.7").output == "PermissionError\n"

@@ -32,7 +32,6 @@ from agent_reach.egress.workers import Workers
 from agent_reach.linux import _syscalls
 from agent_reach.linux.abi import table
 from agent_reach.linux.seccomp import notify
-from agent_reach.outcome import Denial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
     from agent_reach.egress.ledger import Event
     from agent_reach.egress.policy import Policy
     from agent_reach.linux.seccomp.notify import Notification
-    from agent_reach.outcome import Connection
+    from agent_reach.outcome import Connection, Denial
 
     Handler = Callable[[Call], int | None]
 
@@ -89,15 +88,17 @@ class Broker:
         file_uid: int | None = None,
         notify_socket: bool = False,
     ) -> None:
+        if notify_socket and tier == "full":  # twins are made in our network namespace, not in the run's
+            raise ValueError("tier 'full' needs pidfd_getfd")
         self.ended = False
         self._listener = listener if poll_listener else -1
         self._source = listener
-        self._loop = Loop()
-        self._waitlist = Waitlist()
-        self._workers = Workers(_INSIDE_THREADS)
-        self._resolver = resolver or Resolver()
         self._ledger = Ledger(report)
-        denials = Denials(self._ledger, policy)
+        self._denials = denials = Denials(self._ledger, policy)
+        self._loop = Loop(denials.fault)
+        self._waitlist = Waitlist(denials.fault)
+        self._workers = Workers(_INSIDE_THREADS, denials.fault)
+        self._resolver = resolver or Resolver()
         names = Names(policy)
         self._channels = Channels(self._loop, denials.take, path_exists, time.monotonic)
         denials.drain = self._channels.drain
@@ -163,10 +164,14 @@ class Broker:
         except OSError as failure:
             error = failure.errno or errno.EACCES
         except Exception as fault:  # noqa: BLE001 - a fault of ours refuses one call and must not end the run
-            self._ledger.deny(Denial("call", "broker", f"a fault in reach: {fault!r}", layer="broker"))
+            self._denials.fault(fault)
             error = errno.EACCES
         if error is not None:
             call.answer(error)
+
+    def has_room(self) -> bool:
+        """Tell whether further calls may be received; while not, let them wait in the kernel."""
+        return len(self._waitlist) < MOST
 
     def denials(self) -> tuple[Denial, ...]:
         """Return the refusals so far, with their counts."""
@@ -189,7 +194,7 @@ class Broker:
 
     def _poll_listener(self) -> None:
         """Watch the listener while there is room for more calls under way."""
-        wanted = self._listener >= 0 and not self.ended and len(self._waitlist) < MOST
+        wanted = self._listener >= 0 and not self.ended and self.has_room()
         if wanted and not self._polled:
             self._loop.watch(self._listener, READ, self._receive)
         elif self._polled and not wanted:

@@ -73,6 +73,10 @@ class Denials:
         place = lookup.place if lookup else None
         self._ledger.deny(Denial("resolve", decision.subject, clause, decision.entry, place, layer="broker"), count)
 
+    def fault(self, error: Exception) -> None:
+        """Take down a fault in reach that refused a call, or ended a channel or a resolver's connection."""
+        self._ledger.deny(Denial("call", "broker", visible(f"a fault in reach: {error!r}", 500), layer="broker"))
+
     def forget(self, call: Call) -> None:
         """Drop the place of a thread whose connect is granted: it must not explain a later refusal."""
         if self._places:

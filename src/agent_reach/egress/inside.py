@@ -110,8 +110,10 @@ class Connector:
         def arrived(result: Outcome | BaseException) -> None:
             outcome = result if isinstance(result, Outcome) else Outcome(errno.EACCES)
             if self._waitlist.remove(waiting):
-                ended(outcome)
-                waiting.call.answer(outcome.error)
+                try:
+                    ended(outcome)
+                finally:
+                    waiting.call.answer(outcome.error)
 
         self._waitlist.add(waiting)
         try:

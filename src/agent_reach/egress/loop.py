@@ -16,9 +16,15 @@ _AT_ONCE = 64
 
 
 class Loop:
-    """Calls back when a descriptor is ready. Level-triggered: what a callback leaves over comes again."""
+    """Calls back when a descriptor is ready. Level-triggered: what a callback leaves over comes again.
 
-    def __init__(self) -> None:
+    Args:
+        fault: told an exception that escaped from a callback, which is a fault in reach: the descriptor is not
+            watched any more, and the run goes on without it.
+    """
+
+    def __init__(self, fault: Callable[[Exception], None]) -> None:
+        self._fault = fault
         self._epoll = select.epoll()
         self._callbacks: dict[int, Callable[[int], None]] = {}
         self._fresh: set[int] = set()
@@ -47,8 +53,13 @@ class Loop:
         self._fresh.clear()
         for fd, mask in self._epoll.poll(None if timeout < 0 else timeout / 1000, _AT_ONCE):
             # A descriptor that was closed and opened again by a callback before this one is another file.
-            if fd not in self._fresh and fd in self._callbacks:
+            if fd in self._fresh or fd not in self._callbacks:
+                continue
+            try:
                 self._callbacks[fd](mask)
+            except Exception as error:  # noqa: BLE001 - hostile input must not be able to end the supervisor
+                self.forget(fd)
+                self._fault(error)
 
     def close(self) -> None:
         """Close the epoll."""

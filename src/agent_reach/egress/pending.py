@@ -44,11 +44,12 @@ class Waitlist:
     turn, every 50 ms while there are any.
 
     Args:
+        fault: told an exception that escaped from a wait, which is a fault in reach.
         clock: seconds that only grow.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self, fault: Callable[[Exception], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._fault, self._clock = fault, clock
         self._waiting: dict[int, Waiting] = {}
         self._due = 0.0
 
@@ -78,15 +79,21 @@ class Waitlist:
             return
         self._due = now + TICK_MS / 1000
         for identifier in list(self._waiting)[:_CHECKED_PER_TICK]:
-            waiting = self._waiting.pop(identifier)
-            if not waiting.call.valid():
-                waiting.abandon()
-            elif waiting.deadline and now >= waiting.deadline:
-                waiting.expire()
-            else:
-                self._waiting[identifier] = waiting
-                if waiting.call.interrupted():
-                    waiting.interrupt()
+            try:
+                self._look(self._waiting.pop(identifier), now)
+            except Exception as error:  # noqa: BLE001 - one call must not take the others with it
+                self._fault(error)
+
+    def _look(self, waiting: Waiting, now: float) -> None:
+        """Look at one call; it is kept unless it is over."""
+        if not waiting.call.valid():
+            waiting.abandon()
+        elif waiting.deadline and now >= waiting.deadline:
+            waiting.expire()
+        else:
+            self._waiting[waiting.call.id] = waiting
+            if waiting.call.interrupted():
+                waiting.interrupt()
 
     def close(self) -> None:
         """Let go of every call."""

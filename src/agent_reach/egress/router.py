@@ -247,6 +247,9 @@ class Router:
             error = self._choose(connect, decision, resolved, wanted)
         except OSError as failure:
             error = failure.errno or errno.EACCES
+        except Exception as fault:  # noqa: BLE001 - a fault of ours refuses one call and must not end the run
+            self._parts.denials.fault(fault)
+            error = errno.EACCES
         if error is not None:
             connect.call.answer(error)
             self._parts.closer.release(connect.sock)

@@ -139,9 +139,15 @@ def _is_automatic(port: int) -> bool:
 def _options(sock: socket.socket) -> dict[tuple[int, int], int | bytes | None]:
     """Return the options that are carried over, by level and number."""
     integers = _INTEGERS + _INTEGERS6 if sock.family == socket.AF_INET6 else _INTEGERS
-    found: dict[tuple[int, int], int | bytes | None] = {key: _option(sock, *key) for key in integers}
-    for level, option in _STRUCTS:
-        found[level, option] = sock.getsockopt(level, option, _STRUCT_BYTES)
+    read = sock.getsockopt
+    found: dict[tuple[int, int], int | bytes | None] = {}
+    for key in integers:
+        try:
+            found[key] = read(*key)
+        except OSError:  # an option that this kernel does not have
+            found[key] = None
+    for key in _STRUCTS:
+        found[key] = read(*key, _STRUCT_BYTES)
     return found
 
 

@@ -22,10 +22,14 @@ class Workers:
 
     Args:
         most: most threads; each is started when the ones there are busy.
+        fault: told an exception that escaped from a completion, which is a fault in reach.
         waiting: most jobs under way or waiting.
     """
 
-    def __init__(self, most: int, waiting: int = 1024) -> None:
+    def __init__(
+        self, most: int, fault: Callable[[Exception], None] = lambda _error: None, waiting: int = 1024
+    ) -> None:
+        self._fault = fault
         self.fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._most, self._waiting = most, waiting
         self._started = self._under_way = 0
@@ -59,7 +63,10 @@ class Workers:
             except Empty:
                 return
             self._under_way -= 1
-            done(result)
+            try:
+                done(result)
+            except Exception as error:  # noqa: BLE001 - the other completions are still to be called
+                self._fault(error)
 
     def close(self) -> None:
         """Let the threads do what is queued and end; completions are not called any more."""

@@ -55,4 +55,3 @@ def _call(name: str) -> int:
     from agent_reach.linux.abi import table
 
     return table(_syscalls.machine())[name]
-

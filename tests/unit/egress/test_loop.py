@@ -14,6 +14,10 @@ from agent_reach.egress.pending import TICK_MS, Waiting, Waitlist
 from agent_reach.egress.workers import Workers
 
 
+def calls_no_fault(error: Exception) -> None:
+    raise error
+
+
 class Call:
     """Stands for a notified call: the kernel's side of one."""
 
@@ -44,7 +48,7 @@ class Recorded(Waiting):
 
 
 def test_a_descriptor_that_is_closed_and_opened_again_in_one_round_gets_no_stale_event() -> None:
-    loop, calls = Loop(), []
+    loop, calls = Loop(calls_no_fault), []
     first, second = os.pipe(), os.pipe()
     for _reader, writer in (first, second):
         os.write(writer, b"x")
@@ -68,7 +72,7 @@ def test_a_descriptor_that_is_closed_and_opened_again_in_one_round_gets_no_stale
 
 def test_waits_end_by_death_deadline_and_signal() -> None:
     now = [100.0]
-    waitlist = Waitlist(lambda: now[0])
+    waitlist = Waitlist(calls_no_fault, lambda: now[0])
     assert waitlist.timeout() == -1
     dead, late, signalled, quiet = (Recorded(Call(number)) for number in range(4))
     late.deadline = 101.0
@@ -90,7 +94,7 @@ def test_waits_end_by_death_deadline_and_signal() -> None:
 
 def test_every_wait_is_looked_at_in_turn() -> None:
     now = [100.0]
-    waitlist = Waitlist(lambda: now[0])
+    waitlist = Waitlist(calls_no_fault, lambda: now[0])
     waits = [Recorded(Call(number)) for number in range(200)]
     for one in waits:
         one.call.signal = True  # type: ignore[attr-defined]
@@ -130,3 +134,26 @@ def test_an_unconnected_socket_is_closed_at_once() -> None:
     Closer(workers).release(sock)
     assert not os.path.exists(f"/proc/self/fd/{fd}")
     workers.close()
+
+
+def test_a_fault_in_one_callback_leaves_the_others_working() -> None:
+    faults: list[Exception] = []
+    seen: list[int] = []
+    loop = Loop(faults.append)
+    pipes = [os.pipe() for _ in range(2)]
+
+    def broken(_mask: int) -> None:
+        raise RuntimeError("broken")
+
+    loop.watch(pipes[0][0], READ, broken)
+    loop.watch(pipes[1][0], READ, seen.append)
+    for _reader, writer in pipes:
+        os.write(writer, b"x")
+    for _ in range(3):
+        loop.run(1000)
+    assert [str(error) for error in faults] == ["broken"]
+    assert len(seen) == 3
+    loop.close()
+    for pipe in pipes:
+        for fd in pipe:
+            os.close(fd)

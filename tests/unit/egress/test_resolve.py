@@ -86,7 +86,7 @@ def test_the_host_resolves_localhost() -> None:
 
 def test_jobs_beyond_the_bound_are_refused() -> None:
     gate, done = threading.Event(), []
-    workers = Workers(2, waiting=4)
+    workers = Workers(2, pytest.fail, waiting=4)
     for _ in range(4):
         workers.submit(lambda: gate.wait(10), done.append)
     with pytest.raises(OSError, match="too many"):

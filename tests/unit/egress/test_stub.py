@@ -23,7 +23,8 @@ class World:
     def __init__(self) -> None:
         self.absent: list[str] = []
         self.asked: list[str] = []
-        self.loop = Loop()
+        self.faults: list[Exception] = []
+        self.loop = Loop(self.faults.append)
         self.resolver = Resolver(self.look_up)
         policy = Policy(
             [NetRule("db.example.com", 5432), NetRule("gone.example.com", 1), NetRule("bad.example.com", 1)]
