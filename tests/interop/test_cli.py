@@ -321,9 +321,10 @@ def test_without_user_namespaces_one_line_says_so(reach, reach_env, as_user, tmp
 def test_the_log_lists_shows_and_verifies(run_reach, project) -> None:
     run_reach(["run", "--env", "prod", "job.py"], cwd=project)
     run_reach(["run", "--env", "prod", "-c", "raise SystemExit(4)"], cwd=project)
-    lines = run_reach(["log"]).stdout.split("\n")[:-1]
+    lines = run_reach(["log"], cwd=project).stdout.split("\n")[:-1]
     assert len(lines) == 2
-    assert re.search(r"  exit 0 +prod +/.*  1 denied$", lines[0])
+    assert re.search(r"  exit 0 +1 denied +job.py \(prod\)$", lines[0])
+    assert max(map(len, lines)) <= 80
     assert len(run_reach(["log", "-n", "1"]).stdout.split("\n")) == 2
     events = [json.loads(line) for line in run_reach(["log", "--json", "-n", "all"]).stdout.split("\n")[:-1]]
     assert [event["outcome"]["exit_code"] for event in events] == [0, 4]
@@ -400,7 +401,8 @@ def test_an_interrupt_before_the_start_is_130_without_a_word(reach_env, tmp_path
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
-    assert json.loads((tmp_path / "r.json").read_text())["exit_code"] == 130
+    value = json.loads((tmp_path / "r.json").read_text())
+    assert (value["exit_code"], value["error"]["code"]) == (130, "interrupted")
 
 
 def test_a_reader_that_goes_away_is_no_traceback(reach, reach_env, tmp_path) -> None:
@@ -419,6 +421,23 @@ def test_a_reader_that_goes_away_is_no_traceback(reach, reach_env, tmp_path) -> 
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_the_caller_closed(closed, reach, reach_env, tmp_path) -> None:
+    command = f'"$@" {closed}; echo $? > status'
+    program = "import sys; sys.stdin.read(); print(1); print(2, file=sys.stderr); sys.exit(3)"
+    subprocess.run(
+        ["sh", "-c", command, "sh", reach, "run", "-c", program],
+        env=reach_env,
+        cwd=tmp_path,
+        timeout=60,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    assert (tmp_path / "status").read_text() == "3\n"
 
 
 def on_terminal(command, env, cwd, timeout=60.0) -> tuple[int, str]:

@@ -26,10 +26,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: words behind the program's name; those of this process when None.
     """
+    _fill_missing()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _command(words)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # the caller may have closed it
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
@@ -37,6 +39,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return _BROKEN_PIPE
     return status
+
+
+def _fill_missing() -> None:
+    """Open what the caller closed: a file of ours on 0, 1 or 2 would be taken for the caller's stream."""
+    while True:
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        if descriptor > _STANDARD_ERROR:
+            os.close(descriptor)
+            return
 
 
 def _command(words: list[str]) -> int:

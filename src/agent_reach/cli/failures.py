@@ -139,6 +139,8 @@ def _raised(error: BaseException) -> str:
 
 def as_json(error: BaseException) -> dict[str, Json]:
     """Return code, message and what else a program could act on."""
+    if isinstance(error, KeyboardInterrupt):
+        return {"code": "interrupted", "message": "interrupted before the program started"}
     code = getattr(error, "code", "internal") if isinstance(error, ReachError | NotRunnable) else "internal"
     value: dict[str, Json] = {"code": str(code), "message": str(error) or type(error).__name__}
     if isinstance(error, ContractError):

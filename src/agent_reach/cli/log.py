@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from agent_reach._util.visible import visible
 from agent_reach.audit import place, query, render
 from agent_reach.cli import failures
+from agent_reach.cli.clauses import here, shorten
 from agent_reach.cli.options import UsageError
 from agent_reach.cli.terminal import say
 from agent_reach.errors import ReachError
@@ -12,10 +14,16 @@ from agent_reach.host.caller import look_at_caller
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from agent_reach.cli.options import Parsed
 
 _NEWEST = 20
+_NAME = 17
+_SECONDS = 19
+_OUTCOME = 10
+_DENIED = 9
+_MOST = 200
 _FAILED = 1
 
 
@@ -58,10 +66,42 @@ def _list(where: str, count: int | None, *, as_json: bool) -> int:
     """Print the newest records, oldest first."""
     entries = query.entries(where) if count is None else query.latest(where, count)
     for entry in entries:
-        print(render.json_line(entry) if as_json else render.text_line(entry))
+        print(render.json_line(entry) if as_json else _line(query.parsed(entry)))
     if not entries and not as_json:
         say(f"reach log: no run is recorded in {where}")
     return 0
+
+
+def _line(record: dict[str, Any]) -> str:
+    """Return one record as one line that mostly fits 80 columns; the start of a run's name is enough to name it."""
+    contract, code, denials = (record.get(name) for name in ("contract", "code", "denials"))
+    profile = contract.get("profile") if isinstance(contract, dict) else ""
+    path = str(code.get("path", "")) if isinstance(code, dict) else str(record.get("message", ""))
+    count = sum(_count_of(denial) for denial in denials) if isinstance(denials, list) else 0
+    parts = (
+        str(record.get("run", ""))[:_NAME].ljust(_NAME),
+        str(record.get("time", ""))[:_SECONDS].replace("T", " "),
+        _outcome(record).ljust(_OUTCOME),
+        (f"{count} denied" if count else "").ljust(_DENIED),
+        shorten(path, here()) + (f" ({profile})" if profile else ""),
+    )
+    return "  ".join(visible(part, _MOST) for part in parts).rstrip()
+
+
+def _outcome(record: dict[str, Any]) -> str:
+    """Return how a run ended in two words; another event has its own name."""
+    outcome = record.get("outcome")
+    if not isinstance(outcome, dict):
+        return str(record.get("event", ""))
+    cause = str(outcome.get("cause", ""))
+    words = {"exited": f"exit {outcome.get('exit_code')}", "signalled": f"signal {outcome.get('signal')}"}
+    return words.get(cause, f"{outcome.get('limit')} limit" if cause == "limit" else cause)
+
+
+def _count_of(denial: object) -> int:
+    """Return how often a denial happened, 0 when a tampered record has something else."""
+    count = denial.get("count") if isinstance(denial, dict) else 0
+    return count if isinstance(count, int) else 0
 
 
 def _verify(where: str, *, as_json: bool) -> int:
