@@ -93,8 +93,12 @@ class ProjectFact(Record):
         root: absolute path, empty when only single files are shown.
         files: single files and directories shown when there is no root.
         masks: entries below `root` that stay hidden, with their kind.
+        device: identity of `root`, compared again when it is mounted.
+        inode: the same.
     """
 
     root: str = ""
     files: tuple[str, ...] = ()
     masks: tuple[tuple[str, str], ...] = ()
+    device: int = 0
+    inode: int = 0

@@ -50,6 +50,7 @@ def look_at_project(
         Unavailable: the tree is too large to be looked through.
     """
     masks: list[tuple[str, str]] = []
+    about = os.stat(root)
     pending, seen = [root], 0
     while pending:
         directory = pending.pop()
@@ -75,7 +76,7 @@ def look_at_project(
                 masks.append((entry.path, kind))
             elif kind == "directory" and entry.path not in skip:
                 pending.append(entry.path)
-    return ProjectFact(root=root, masks=tuple(masks))
+    return ProjectFact(root=root, masks=tuple(masks), device=about.st_dev, inode=about.st_ino)
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

@@ -88,7 +88,7 @@ def _accounts(facts: Facts) -> list[Mount]:
     zone = _zone(facts)
     return [
         Text("/etc/passwd", passwd.encode()),
-        Text("/etc/group", f"{name}:x:{gid}:\n".encode()),
+        Text("/etc/group", f"{name}:x:{gid}:\nroot:x:0:\nnogroup:x:65534:\n".encode()),
         *([Link("/etc/localtime", zone)] if zone else []),
     ]
 
@@ -148,7 +148,7 @@ def _project(facts: Facts) -> list[Mount]:
     project = facts.project
     mounts: list[Mount] = []
     if project.root:
-        mounts.append(Bind(project.root, project.root, why="project", owner=None))
+        mounts.append(Bind(project.root, project.root, device=project.device, inode=project.inode, why="project"))
         mounts += [Mask(path, kind == "directory") for path, kind in project.masks]
     mounts += [
         Bind(path.rstrip("/"), path.rstrip("/"), directory=path.endswith("/"), why="project") for path in project.files

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SIGKILL = 9
 _SIGTERM = 15
+_JOB_CONTROL = (18, 19)  # SIGCONT, SIGSTOP
 _POLL_IN = select.POLLIN
 _DEFAULT_GRACE = 1.5
 _MILLISECONDS = 1000
@@ -45,8 +46,8 @@ class Start(Record):
         private: descriptor of the private directory (``reduced``), or -1.
         ask: tell the launcher init's pid and wait for its answer: it maps ids, or moves it into a control group.
         watched: limits that no control group holds.
-    """
         group: the run's control group, which the launcher removes, or None.
+    """
 
     plan: SandboxPlan
     lock: Lock
@@ -59,8 +60,8 @@ class Start(Record):
     private: int = -1
     ask: bool = False
     watched: tuple[tuple[str, float], ...] = ()
-
     group: Group | None = None
+
 
 def run(start: Start, control: Channel) -> None:
     """Be the supervisor; never returns.
@@ -124,8 +125,10 @@ class Supervisor:
         self._status = -1
         self._deadline: float | None = None
         self._cause = ""
-
+        self._ended = ""
+        self._status_open = False
         self._alone = False
+
     def serve(self) -> None:
         """Start the sandbox and stay until it has ended."""
         setup, gate = self._begin()
@@ -133,20 +136,25 @@ class Supervisor:
         self._poll.register(setup.fileno(), _POLL_IN)
         watched = pidfd.open(self._root)
         self._poll.register(watched, _POLL_IN)
+        if self._plan.tier == "full":
+            self._poll.register(self._status, _POLL_IN)
+            self._status_open = True
         setup_open = True
         while True:
             ready = [number for number, _ in self._poll.poll(self._timeout())]
             self._check_limits()
             if setup_open and setup.fileno() in ready:
                 setup_open = self._on_setup(setup, gate)
+            if self._status in ready:
+                self._on_status()
             if self._control.fileno() in ready and not self._on_control():
                 self._kill()
+                self._alone = True
                 break
             if self._listener in ready:
                 self._on_listener()
             if self._network is not None:
                 self._network.handle()
-                self._alone = True
             if watched in ready:
                 break
         self._finish()
@@ -228,12 +236,12 @@ class Supervisor:
             self._control.send({"kind": "started", "pid": str(self._root)})
             if self._control.receive() is None:
                 self._kill()
+                self._clean_up()
                 os._exit(0)
 
     # -- limits --------------------------------------------------------------------------------------------
 
     def _timeout(self) -> int | None:
-                self._clean_up()
         """Return milliseconds until the deadline, the watchdog or the network's next duty."""
         waits: list[float] = []
         if self._deadline is not None:
@@ -351,13 +359,30 @@ class Supervisor:
             if self._plan.on_denial == "kill":
                 self._kill()
 
+    def _on_status(self) -> bool:
+        """Read how the worker ended, or that it stopped; False when init has nothing more to say."""
+        answer = os.read(self._status, 4)
+        if not answer:
+            if self._status_open:
+                self._poll.unregister(self._status)
+                self._status_open = False
+            return False
+        status = int.from_bytes(answer, "little")
+        if os.WIFSTOPPED(status):
+            self._control.send({"kind": "stopped"})
+        else:
+            self._ended = str(status)
+        return True
+
     # -- end -----------------------------------------------------------------------------------------------
 
     def _signal(self, number: int) -> None:
         """Send a signal to the worker, if it is there."""
         if self._worker:
+            # The worker leads its process group: a stopped job goes on as a whole.
+            target = -self._worker if number in _JOB_CONTROL else self._worker
             try:
-                os.kill(self._worker, number)
+                os.kill(target, number)
             except (ProcessLookupError, PermissionError):
                 return
 
@@ -373,8 +398,9 @@ class Supervisor:
         _, ended, usage = os.wait4(self._root, 0)
         if self._plan.tier == "full":
             # Init has ended only after everything else inside has: the kernel waits for all of its namespace.
-            answer = os.read(self._status, 4)
-            status = str(int.from_bytes(answer, "little")) if answer else ""
+            while not self._ended and self._on_status():
+                continue
+            status = self._ended
         else:
             status = str(ended)
             if self._processes is not None and not self._processes.end_all():
@@ -391,10 +417,6 @@ class Supervisor:
                 "peak": str(self._watchdog.peak if self._watchdog else 0),
             }
         )
-
-    def _report_survivors(self) -> None:
-        """Say that something outlived the run: never silently weaker."""
-        self._control.send({"kind": "note", "text": "processes of the run could not all be ended"})
         if self._alone:
             self._clean_up()
 
@@ -408,3 +430,7 @@ class Supervisor:
             from agent_reach.linux import cgroups
 
             cgroups.remove(self._start.group)
+
+    def _report_survivors(self) -> None:
+        """Say that something outlived the run: never silently weaker."""
+        self._control.send({"kind": "note", "text": "processes of the run could not all be ended"})
