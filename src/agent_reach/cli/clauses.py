@@ -9,23 +9,28 @@ if TYPE_CHECKING:
     from agent_reach.contract.model import Contract
     from agent_reach.contract.nodes import Map
 
-_CAUSE = "not in "
+_SECTION = "not in resources."
+_OF_FILES = "granted for "
 
 
 def located(clause: str, contract: Contract, cwd: str) -> str:
     """Add ``(file:line, profile)`` to a clause that names a section.
 
     Args:
-        clause: such as ``not in resources.files``; one that ends with a place already is returned as it is.
+        clause: such as ``not in resources.files``; one that has its place already, or is no part of the contract,
+            is returned as it is.
         contract: the contract of the run.
         cwd: working directory of the caller.
     """
-    if clause.endswith(")"):
+    if clause.startswith(_SECTION) and not clause.endswith(")"):
+        section = clause.removeprefix("not in ")
+    elif clause.startswith(_OF_FILES):
+        section = "resources.files"
+    else:
         return clause
     if not contract.path:
         return f"{clause} (no contract)"
-    section = clause.removeprefix(_CAUSE).split(" ", 1)[0].rstrip(":;")  # what follows says more, in words
-    line = line_of(contract, section) if section.startswith("resources.") else 0
+    line = line_of(contract, section)
     place = shorten(contract.path, cwd) + (f":{line}" if line else "")
     return f"{clause} ({place}, profile {contract.profile})" if contract.profile else f"{clause} ({place})"
 

@@ -165,7 +165,9 @@ class Page:
         rows += [self._row("read only", self._path(path)) for path in value["read_only"]]
         rows += [self._row("hidden", f"{self._path(path)} (a socket, FIFO or device)") for path in value["hidden"]]
         rows.append(self._row("read", "the interpreter, system libraries, /usr/share, parts of /etc"))
-        rows.append(self._row("scratch", "/tmp, /var/tmp, /dev/shm and the home, gone at the end"))  # noqa: S108 - names inside
+        full = value["sandbox"]["tier"] == "full"
+        scratch = "/tmp, /var/tmp, /dev/shm and the home" if full else "a TMPDIR and a HOME of the run's own"  # noqa: S108
+        rows.append(self._row("scratch", f"{scratch}, gone at the end"))
         return self._section("Files", rows)
 
     def _hidden(self, paths: list[str], root: str) -> list[str]:

@@ -80,6 +80,18 @@ def test_a_section_that_is_not_written_has_the_line_of_what_holds_it(contract, t
     assert "not in resources.commands (reach.yaml:6, profile prod)" in report(contract, str(tmp_path)).block(denial)
 
 
+@pytest.mark.parametrize(
+    ("clause", "shown"),
+    [
+        ("granted for reading only", "granted for reading only (reach.yaml:3, profile prod)"),
+        ("disabled in restricted context", "disabled in restricted context"),
+    ],
+)
+def test_only_a_clause_of_the_contract_has_a_line(clause, shown, contract, tmp_path) -> None:
+    block = report(contract, str(tmp_path)).block(Denial("write", "/x", clause))
+    assert block == f"reach: denied write /x\n       {shown}"
+
+
 def test_a_contract_that_has_gone_has_no_line(contract, tmp_path) -> None:
     (tmp_path / "reach.yaml").unlink()
     assert "allow_outbound (reach.yaml, profile prod)" in report(contract, str(tmp_path)).block(CONNECT)
