@@ -108,6 +108,11 @@ def find_contract(request: Request, caller: Caller, where: Places, environ: Mapp
     """
     script = _script(request, caller)
     path = request.contract or load.discover(script or None, caller.cwd, caller.home)
+    data = request.contract_data
+    if script and not request.contract and not (path and path.endswith(".reach.yaml")):
+        # The script's own word is nearer than a contract of its directory.
+        data = load.inline(script)
+        path = script if data is not None else path
     profile, note = load.choose_profile(request.profile, environ)
     cache_dir = os.path.join(where.cache, "contracts") if where.cache else None
     if not path:
@@ -129,7 +134,7 @@ def find_contract(request: Request, caller: Caller, where: Places, environ: Mapp
             targets=request.targets,
             home=caller.home,
             cache_dir=cache_dir,
-            data=request.contract_data,
+            data=data,
             origin_name=request.contract if request.contract_data is not None else None,
         )
     contract = load.with_cli_grants(
@@ -184,6 +189,7 @@ def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
     facts = Facts(
         tier=tier,
         landlock=abilities.landlock,
+        pidfd_getfd=abilities.pidfd_getfd,
         caller=caller,
         interpreter=known,
         project=shown,

@@ -25,7 +25,7 @@ CODES: dict[str, str] = {
     "E_PERMISSIONS": "The file belongs to another user or can be written by others.",
     "E_SAVE": "`--save` cannot write the grants into the contract.",
     "E_SIZE": "The file is larger than 1 MiB, nested too deep, or has too many entries.",
-    "E_SYNTAX": "The file is not YAML.",
+    "E_SYNTAX": "The file is not YAML, or the metadata block of a script is not TOML.",
     "E_TAB": "A line is indented with a tab; YAML indents with spaces.",
     "E_TAG": "A YAML tag (`!…`) is used; contracts have none.",
     "E_TYPE": "A value has another type than the key asks for, or has to be quoted to be text.",

@@ -10,6 +10,8 @@ from agent_reach.contract.owner import read_owned
 from agent_reach.contract.sink import Refusal
 from agent_reach.errors import ContractError, Finding
 
+_LONGEST_HEAD = 1 << 18
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,6 +80,28 @@ def choose_profile(option: str | None, environ: Mapping[str, str]) -> tuple[str 
         return option, ""
     named = environ.get("REACH_ENV", "")
     return (named, f"profile {named} from REACH_ENV") if named else (None, "")
+
+
+def inline(script: str) -> bytes | None:
+    """Return the contract that a script holds itself (PEP 723, ``[tool.reach]``), or None.
+
+    Args:
+        script: absolute path.
+
+    Raises:
+        ContractError: the block cannot be read, or somebody else could have written the script.
+    """
+    try:
+        with open(script, "rb", buffering=0) as stream:
+            head = stream.read(_LONGEST_HEAD)
+    except OSError:
+        return None
+    if b"# /// script" not in head:
+        return None
+    from agent_reach.contract.inline import contract_in
+
+    found = contract_in(head, script)
+    return found if found is None or _content(script, script, None) else None
 
 
 def discover(script: str | None, cwd: str, home: str) -> str | None:

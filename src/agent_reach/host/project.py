@@ -100,7 +100,7 @@ def _hidden(entry: os.DirEntry[str], contract: str) -> bool:
         name in _HIDDEN_NAMES
         or name.startswith(_HIDDEN_STARTS)
         or name.endswith(_HIDDEN_ENDS)
-        or entry.path == contract
+        or (entry.path == contract and not name.endswith(".py"))
     )
 
 

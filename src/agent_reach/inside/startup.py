@@ -63,7 +63,7 @@ class Guard:
             return  # the program's own file; or one granted for writing only, which the kernel says
         there = os.path.lexists(text) or (not private and self._exists(os.path.dirname(text) if writing else text))
         action, mode = ("write", "w") if writing else ("open", "r")
-        entry = f"- {{path: {text}, mode: {mode}}}"
+        entry = f"- {{path: {_scalar(text)}, mode: {mode}}}"
         clause = "granted for reading only" if writing and _beneath(text, self._read) else _FILES
         if there:
             self._refuse(action, text, clause, entry)
@@ -142,6 +142,13 @@ class Guard:
         finally:
             self._busy = False
             channel.close()
+
+
+def _scalar(text: str) -> str:
+    """Write a path as YAML: plain where that is safe, else in double quotes."""
+    if all(letter.isalnum() or letter in "/._-+@%=~" for letter in text) and text.isascii():
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _beneath(path: str, roots: tuple[str, ...]) -> bool:

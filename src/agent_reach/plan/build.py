@@ -54,6 +54,7 @@ def build(contract: Contract, facts: Facts, invocation: Invocation) -> SandboxPl
         landlock=facts.landlock,
         listable=() if full else reduced.listable(facts),
         private=facts.private,
+        notify_socket=not full and not facts.pidfd_getfd,
         on_denial=contract.options.on_denial,
         notes=contract.notes + _notes(contract, facts),
     )

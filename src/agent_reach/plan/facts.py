@@ -48,6 +48,7 @@ class Facts(Record):
     Args:
         tier: ``full`` or ``reduced``.
         landlock: usable ABI, 0 for none.
+        pidfd_getfd: the supervisor can copy descriptors out of the sandbox.
         caller, interpreter, project, system: see `host`.
         paths: one fact for each file grant, in the contract's order (globs already expanded).
         specials: sockets, FIFOs and devices inside granted directories.
@@ -69,6 +70,7 @@ class Facts(Record):
     interpreter: Interpreter
     project: ProjectFact
     system: SystemFact
+    pidfd_getfd: bool = True
     paths: tuple[PathFact, ...] = ()
     specials: tuple[tuple[str, str], ...] = ()
     own: tuple[str, ...] = ()

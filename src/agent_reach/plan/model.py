@@ -120,6 +120,7 @@ class SandboxPlan(Record):
         readable: paths that Landlock lets be read (`reduced`), with executables apart.
         executables: files that Landlock lets be executed (`reduced`).
         listable: directories whose names may be listed although not everything in them may be read (`reduced`).
+        notify_socket: the supervisor makes the program's sockets, where it cannot copy descriptors (`reduced`).
         private: fresh directory of the run on the host (`reduced`), or empty.
         scratch, scratch_inodes: size of the private tmpfs.
         environment: names and values that are no secrets; resolved ones are added when the run starts.
@@ -151,6 +152,7 @@ class SandboxPlan(Record):
     program: Program
     landlock: int
     memory_cgroup: bool = False
+    notify_socket: bool = False
     listable: tuple[str, ...] = ()
     private: str = ""
     on_denial: str = "continue"

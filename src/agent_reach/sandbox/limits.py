@@ -45,6 +45,7 @@ def filter_options(plan: SandboxPlan) -> FilterOptions:
         tier=plan.tier,
         # The supervisor refuses new processes while it ends the old ones: without a pid namespace it could lose a race.
         notify_forks=reduced,
+        notify_socket=plan.notify_socket,
         notify_signals=reduced and plan.landlock < landlock.ABI_SCOPE,
         # Memory in a memfd counts for no process: without a memory cgroup only its absence bounds it.
         no_memfd="memory" in names and not plan.memory_cgroup,

@@ -54,11 +54,16 @@ class Network:
             path_exists=os.path.lexists,
             poll_listener=False,
             file_uid=run_uid,
+            notify_socket=plan.notify_socket,
         )
 
     def descriptors(self) -> tuple[int, ...]:
         """Return what the supervisor has to poll for us."""
         return (self._broker.epoll_fd,)
+
+    def has_room(self) -> bool:
+        """Say whether another call may be taken; those that wait are bounded."""
+        return self._broker.has_room()
 
     def take(self, call: Notification) -> None:
         """Answer one call, now or later."""

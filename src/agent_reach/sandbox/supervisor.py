@@ -141,6 +141,7 @@ class Supervisor:
             self._status_open = True
         setup_open = True
         while True:
+            self._watch_listener()
             ready = [number for number, _ in self._poll.poll(self._timeout())]
             self._check_limits()
             if setup_open and setup.fileno() in ready:
@@ -280,6 +281,12 @@ class Supervisor:
             from agent_reach.sandbox.watchdog import Watchdog
 
             self._watchdog = Watchdog(self._root, memory=watched.get("memory", 0), cpu_time=watched.get("cpu_time", 0))
+
+    def _watch_listener(self) -> None:
+        """Take further calls only while there is room for them: what waits in the kernel costs us nothing."""
+        if self._network is None:
+            return
+        self._poll.register(self._listener, _POLL_IN if self._network.has_room() else 0)
 
     # -- messages ------------------------------------------------------------------------------------------
 
