@@ -10,6 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# The kernel follows `#!` from script to script so many times, then says ELOOP (execve(2), Linux 5.1).
+_MOST_INTERPRETERS = 5
+
 
 def find_command(name: str, helpers: tuple[str, ...], environ: Mapping[str, str]) -> CommandFact:
     """Say which files a grant of `name` makes visible.
@@ -41,9 +44,9 @@ def _which(name: str, environ: Mapping[str, str]) -> str:
     return ""
 
 
-def _with_interpreter(path: str, environ: Mapping[str, str]) -> list[tuple[str, str]]:
+def _with_interpreter(path: str, environ: Mapping[str, str], depth: int = 0) -> list[tuple[str, str]]:
     """Return the file under the name it was found by and under its real name, and its ``#!`` interpreter."""
-    if not path:
+    if not path or depth > _MOST_INTERPRETERS:
         return []
     real = os.path.realpath(path)
     # The name that was found may be a link (alternatives, busybox): both names must work inside.
@@ -55,7 +58,14 @@ def _with_interpreter(path: str, environ: Mapping[str, str]) -> list[tuple[str, 
     except OSError:
         return files
     if first.startswith(b"#!"):
-        words = first[2:].decode("utf-8", "replace").split()
-        for word in words[:2] if words and os.path.basename(words[0]) == "env" else words[:1]:
-            files += [pair for pair in _with_interpreter(_which(word, environ), environ) if pair not in files]
+        for word in interpreters(first[2:].decode("utf-8", "replace").split()):
+            pairs = _with_interpreter(_which(word, environ), environ, depth + 1)
+            files += [pair for pair in pairs if pair not in files]
     return files
+
+
+def interpreters(words: list[str]) -> list[str]:
+    """Return what a ``#!`` line starts: its first word and, when that is env(1), the program that env looks for."""
+    if not words or os.path.basename(words[0]) != "env":
+        return words[:1]
+    return words[:1] + [word for word in words[1:] if not word.startswith("-") and "=" not in word][:1]

@@ -6,7 +6,9 @@ import os
 import sys
 
 from agent_reach.errors import Unavailable
+from agent_reach.host.commands import interpreters
 from agent_reach.host.model import Interpreter
+from agent_reach.host.paths import beneath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +89,7 @@ def _dot_venv(script: str, project_root: str) -> str:
     if not project_root:
         return ""
     place = os.path.dirname(script) if script else project_root
-    while place.startswith(project_root):
+    while beneath(place, project_root):
         found = _in_environment(os.path.join(place, ".venv"))
         if found or place == "/":
             return found
@@ -124,12 +126,12 @@ def _shebang(script: str, environ: Mapping[str, str]) -> str:
         return ""
     if not first.startswith(b"#!"):
         return ""
-    words = first[2:].decode("utf-8", "replace").split()
+    words = interpreters(first[2:].decode("utf-8", "replace").split())
     if not words or "python" not in os.path.basename(words[-1]):
         return ""
-    if os.path.basename(words[0]) == "env":
-        return _on_path(words[-1], environ)
-    return words[0] if os.access(words[0], os.X_OK) else ""
+    if len(words) > 1 and "/" not in words[1]:
+        return _on_path(words[1], environ)
+    return words[-1] if os.access(words[-1], os.X_OK) else ""
 
 
 def _ask(executable: str) -> Interpreter:

@@ -63,7 +63,7 @@ def _file(cache_dir: str, executable: str) -> str:
 
 def _stamp(known: Interpreter) -> str:
     """Sum up everything that can change the answer: binary, pyvenv.cfg, directories that hold .pth files."""
-    parts = [_FORMAT]
+    parts = [_FORMAT, known.executable]  # the file's name holds only the end of a long path
     watched = [known.real, os.path.join(known.prefix, "pyvenv.cfg")]
     watched += [path for path in known.search if path.endswith("-packages")]
     for path in watched:
