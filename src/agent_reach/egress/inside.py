@@ -153,11 +153,12 @@ class _View:
     def __init__(self, call: Call) -> None:
         self.root = call.directory("root")
         try:
+            # Read here and now: whoever acts as the run's uid has no right to look at its processes.
+            self._cwd_path = os.readlink(f"/proc/{call.tid}/cwd")
             self.cwd = call.directory("cwd")
         except BaseException:
             os.close(self.root)
             raise
-        self._cwd_link = f"/proc/{call.tid}/cwd"
 
     def check(self, call: Call) -> None:
         """Refuse directories that may belong to another process, to which the caller's id has passed on.
@@ -181,7 +182,7 @@ class _View:
             except OSError as error:
                 if error.errno != errno.EXDEV:  # a way up or out: looked up from the root instead
                     raise
-            path = f"{os.readlink(self._cwd_link)}/{path}"
+            path = f"{self._cwd_path}/{path}"
         return _syscalls.openat2(self.root, path, flags, 0, _RESOLVE_IN_ROOT | _RESOLVE_NO_MAGICLINKS)
 
     def close(self) -> None:
