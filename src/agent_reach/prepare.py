@@ -9,6 +9,7 @@ from agent_reach.contract import load
 from agent_reach.errors import ContractError, Finding, Unavailable
 from agent_reach.host import caller as host_caller
 from agent_reach.host import commands, interpreter, paths, project, system
+from agent_reach.host.compiled import compiled
 from agent_reach.host.model import Interpreter, PathFact, ProjectFact
 from agent_reach.linux import probe
 from agent_reach.plan import build, guard, layout, reduced
@@ -207,7 +208,7 @@ def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
     if tier != "full":
         facts = facts.replace(entries=_entries(facts), pieces=_pieces(contract, facts))
     if request.kind != "command":
-        facts = facts.replace(guard_files=_guard_files(contract, facts))
+        facts = facts.replace(guard_files=_guard_files(contract, facts, where.cache))
     invocation = Invocation(request.kind, request.target, request.arguments, script)
     plan = build.build(contract, facts, invocation)
     return Prepared(request, contract, caller, facts, where, abilities, plan, script)
@@ -372,12 +373,14 @@ def _zone(contract: Contract) -> tuple[tuple[str, str], ...]:
     return (("TZ", zones[-1]),) if zones and zones[-1] else ()
 
 
-def _guard_files(contract: Contract, facts: Facts) -> tuple[tuple[str, bytes], ...]:
+def _guard_files(contract: Contract, facts: Facts, cache: str) -> tuple[tuple[str, bytes], ...]:
     """Collect the files of the Python-level guard from our own package."""
     here = os.path.dirname(os.path.abspath(__file__))
-    files = [("sitecustomize.py", "inside/startup.py")]
+    startup = os.path.join(here, "inside/startup.py")
+    code = compiled(cache, facts.interpreter, startup, f"{layout.GUARD}/sitecustomize.py") if cache else None
+    files = [] if code else [("sitecustomize.py", startup)]
     files += [(f"agent_reach/{name}", name) for name in ("wire/__init__.py", "wire/frames.py", "wire/reports.py")]
-    read = []
+    read = [("sitecustomize.pyc", code)] if code else []
     for inside, outside in files:
         with open(os.path.join(here, outside), "rb") as stream:
             read.append((inside, stream.read()))

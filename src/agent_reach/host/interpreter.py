@@ -50,7 +50,7 @@ def discover(
 
     known = interpreter_cache.read(cache_dir, executable) if cache_dir else None
     if known is None:
-        known = _ask(executable)
+        known = _describe(executable)
         if cache_dir:
             interpreter_cache.write(cache_dir, known)
     if tuple(int(part) for part in known.version.split(".")) < _OLDEST:
@@ -134,18 +134,38 @@ def _shebang(script: str, environ: Mapping[str, str]) -> str:
     return words[-1] if os.access(words[-1], os.X_OK) else ""
 
 
-def _ask(executable: str) -> Interpreter:
+def _describe(executable: str) -> Interpreter:
     """Run the interpreter once and take its answers.
 
     Raises:
         Unavailable: it cannot be run or answers nothing.
     """
-    read, write = os.pipe()
     try:
-        null = os.open("/dev/null", os.O_RDWR)
+        answer = ask(executable, ("-E", "-c", _QUESTION), _LIMIT)
+    except OSError as error:
+        raise Unavailable("interpreter", needed=executable, found=error.strerror or "", fix="--python PATH") from error
+    if not answer:
+        raise Unavailable("interpreter", needed=executable, found="it ended with an error", fix="--python PATH")
+    return parse(executable, answer)
+
+
+def ask(executable: str, arguments: tuple[str, ...], limit: int) -> bytes:
+    """Run an interpreter and return what it writes, nothing when it fails.
+
+    Args:
+        executable: its path.
+        arguments: behind the name.
+        limit: most bytes to take.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    read, write = os.pipe()
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    try:
         pid = os.posix_spawn(
             executable,
-            [executable, "-E", "-c", _QUESTION],
+            [executable, *arguments],
             # The caller's environment can change what `sys.path` says; HOME decides the user site.
             {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")},
             file_actions=[
@@ -154,18 +174,16 @@ def _ask(executable: str) -> Interpreter:
                 (os.POSIX_SPAWN_DUP2, null, 2),
             ],
         )
-        os.close(null)
-    except OSError as error:
+    except OSError:
         os.close(read)
-        raise Unavailable("interpreter", needed=executable, found=error.strerror or "", fix="--python PATH") from error
+        raise
     finally:
         os.close(write)
+        os.close(null)
     with open(read, "rb") as stream:
-        answer = stream.read(_LIMIT)
+        answer = stream.read(limit)
     _, status = os.waitpid(pid, 0)
-    if status or not answer:
-        raise Unavailable("interpreter", needed=executable, found=f"it ended with status {status}", fix="--python PATH")
-    return parse(executable, answer)
+    return b"" if status else answer
 
 
 def parse(executable: str, answer: bytes) -> Interpreter:
