@@ -39,7 +39,7 @@ how = ctypes.create_string_buffer(struct.pack("<QQQ", os.O_CREAT | os.O_WRONLY, 
 print(call("syscall", ctypes.c_long(437), at, b"g", how, ctypes.c_long(24)))     # openat2
 capability = struct.pack("<IIIII", 0x2000001, 1 << 21, 0, 0, 0)
 print(attempt(os.setxattr, path, "security.capability", capability))
-old = os.umask(0); print(call("chmod", path, 0o1777), call("chmod", path, 0o755), os.access(path, os.X_OK)); os.umask(old)
+print(call("chmod", path, 0o1777), call("chmod", path, 0o755), os.access(path, os.X_OK))
 """
 )
 
