@@ -15,6 +15,22 @@ BEST_EFFORT = "best effort"
 NOT_ENFORCED = "not enforced"
 
 
+# What is left of a limit where nothing holds the whole tree; a name that is missing has nothing at all.
+_LEFT = {
+    "memory": "watchdog",
+    "cpu_time": "rlimit of each process, watchdog",
+    "processes": "rlimit of the user",
+}
+
+
+def _limit(name: str, by: str) -> Enforced:
+    """Write the line of one limit."""
+    if by:
+        return Enforced(f"limits.{name}", ENFORCED, by)
+    left = _LEFT.get(name, "")
+    return Enforced(f"limits.{name}", BEST_EFFORT if left else NOT_ENFORCED, left or "needs a control group")
+
+
 def make(plan: SandboxPlan, held: Mapping[str, str], notes: tuple[str, ...] = (), *, uid: int = 1) -> Receipt:
     """Write the receipt of a plan.
 
@@ -41,9 +57,6 @@ def make(plan: SandboxPlan, held: Mapping[str, str], notes: tuple[str, ...] = ()
             "pid namespace" if full else "Landlock signal scope" if plan.landlock >= 6 else "broker",
         ),
     ]
-    for limit in plan.limits:
-        by = held.get(limit.name, "")
-        level = ENFORCED if by else BEST_EFFORT
-        lines.append(Enforced(f"limits.{limit.name}", level, by or "rlimits, watchdog"))
+    lines += [_limit(limit.name, held.get(limit.name, "")) for limit in plan.limits]
     root = ("uid 0, no capabilities",) if uid == 0 else ()
     return Receipt(plan.tier, tuple(lines), (*plan.notes, *root, *notes))
