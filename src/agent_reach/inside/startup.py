@@ -93,8 +93,11 @@ class Guard:
     def _exists(self, path: str) -> bool:
         """Ask whether the host has a path that is not shown inside."""
         wire = self._load()
-        answer = self._send(wire.exists(path), answered=True)
-        return answer.endswith(wire.YES.encode())
+        try:
+            question = wire.exists(path)
+        except ValueError:
+            return False  # longer than any path of the host, or no text: the kernel will say so
+        return self._send(question, answered=True).endswith(wire.YES.encode())
 
     def _spot(self) -> object:
         """Return the nearest line of the user's own code."""
@@ -163,7 +166,8 @@ def _table() -> dict[str, tuple[str, ...]]:
         for line in stream.read().split("\n"):
             section, _, value = line.partition(" ")
             if value:
-                table.setdefault(section, []).append(value.replace("\\n", "\n").replace("\\\\", "\\"))
+                parts = (part.replace("\\n", "\n") for part in value.split("\\\\"))
+                table.setdefault(section, []).append("\\".join(parts))
     return {section: tuple(values) for section, values in table.items()}
 
 
