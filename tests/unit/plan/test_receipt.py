@@ -38,7 +38,7 @@ def test_reduced_names_landlock_and_what_it_does_not_hold() -> None:
 def test_a_limit_is_enforced_only_by_a_mechanism_for_the_whole_tree() -> None:
     lines = lines_of(planned(CONTRACT), {"wall": "supervisor"})
     assert lines["limits.wall"] == Enforced("limits.wall", "enforced", "supervisor")
-    assert lines["limits.memory"] == Enforced("limits.memory", "best effort", "rlimits, watchdog")
+    assert lines["limits.memory"] == Enforced("limits.memory", "best effort", "watchdog")
     assert lines["limits.processes"].level == "best effort"
 
 
