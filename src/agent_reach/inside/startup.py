@@ -88,7 +88,8 @@ class Guard:
     def _refuse(self, action: str, subject: str, clause: str, entry: str = "", *, shown: bool = True) -> None:
         """Report a refusal of our own."""
         wire = self._load()
-        self._send(wire.denied(action, subject, clause, entry=entry, spot=self._spot(), shown=shown))
+        report = wire.denied(action, subject, clause, entry=entry, spot=self._spot(), shown=shown)
+        self._send(report, settled=shown)
 
     def _exists(self, path: str) -> bool:
         """Ask whether the host has a path that is not shown inside."""
@@ -129,7 +130,7 @@ class Guard:
                 self._busy = False
         return self._wire
 
-    def _send(self, frame: bytes, *, answered: bool = False) -> bytes:
+    def _send(self, frame: bytes, *, answered: bool = False, settled: bool = False) -> bytes:
         """Send one frame to the supervisor; without an answer the kernel's refusal has to do."""
         import _socket
 
@@ -139,7 +140,10 @@ class Guard:
             channel.settimeout(2)
             _socket.socket.connect(channel, self._load().CHANNEL)
             channel.sendall(frame)
-            return channel.recv(256) if answered else b""
+            if settled:
+                # Closed from outside when the report has been passed on: it then stands before our traceback.
+                channel.shutdown(_socket.SHUT_WR)
+            return channel.recv(256) if answered or settled else b""
         except OSError:
             return b""
         finally:
