@@ -76,10 +76,12 @@ def carry_out(prepared: Prepared, environ: Mapping[str, str], show: Show, progre
     result: Result | None = None
     try:
         ended = launch.run(prepared.plan, settings, assembly.assemble, events.take, idle=_import_for_the_end)
-        notes = _secure_grants(writable, guarded, run_id, events)
+        notes = _secure_grants(writable, guarded, run_id, started, events)
         result = _result(run_id, prepared, ended.replace(notes=ended.notes + notes), events)
     except BaseException as raised:
         error = "interrupted" if isinstance(raised, KeyboardInterrupt) else f"{type(raised).__name__}: {raised}"
+        if result is None:
+            _secure_grants(writable, guarded, run_id, started, events)
         raise
     finally:
         _remove_unused(made)
@@ -116,17 +118,17 @@ def _writable_directories(prepared: Prepared) -> tuple[str, ...]:
     return tuple(fact.real for grant, fact in pairs if fact.kind == "directory" and layout.writes(grant))
 
 
-def _protected_names(directories: tuple[str, ...]) -> tuple[str, ...]:
-    """List the protected names that do not exist yet in them."""
+def _protected_names(directories: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """List the protected names in them that no mount keeps."""
     if not directories:
         return ()
     from agent_reach.staging import protected
 
-    return protected.absent(directories)
+    return protected.unmounted(directories)
 
 
 def _secure_grants(
-    directories: tuple[str, ...], names: tuple[str, ...], run_id: str, events: _Events
+    directories: tuple[str, ...], names: tuple[tuple[str, str], ...], run_id: str, started: float, events: _Events
 ) -> tuple[str, ...]:
     """Undo what must not stay in writable grants; return remarks for the receipt."""
     if not directories:
@@ -135,7 +137,7 @@ def _secure_grants(
 
     for denial in protected.move_aside(names, run_id):
         events.add(denial)
-    return tuple(f"set-id bits cleared: {path}" for path in protected.clear_set_id(directories))
+    return tuple(f"set-id bits cleared: {path}" for path in protected.clear_set_id(directories, started))
 
 
 def _remove_unused(made: tuple[Made | None, ...]) -> None:

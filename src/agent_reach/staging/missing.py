@@ -37,7 +37,9 @@ def make(contract: Contract, facts: Sequence[PathFact]) -> tuple[Made | None, ..
     for grant, fact in zip(contract.files, facts, strict=True):
         if grant.source or fact.kind not in {"missing", "symlink"}:
             continue
-        if grant.required or fact.kind == "symlink":
+        if fact.kind == "symlink":
+            findings.append(_finding(grant, f"a symbolic link to {fact.real}, which does not exist"))
+        elif grant.required:
             findings.append(_finding(grant, "required, and it does not exist"))
         elif grant.mode.rstrip("b") != "r":
             try:
