@@ -280,7 +280,9 @@ class Supervisor:
             # Opens files of /proc only; imported here since most runs have no such limit.
             from agent_reach.sandbox.watchdog import Watchdog
 
-            self._watchdog = Watchdog(self._root, memory=watched.get("memory", 0), cpu_time=watched.get("cpu_time", 0))
+            memory, cpu_time = watched.get("memory", 0), watched.get("cpu_time", 0)
+            scratch = self._plan.tier == "full"
+            self._watchdog = Watchdog(self._root, memory=memory, cpu_time=cpu_time, scratch=scratch)
 
     def _watch_listener(self) -> None:
         """Take further calls only while there is room for them: what waits in the kernel costs us nothing."""

@@ -23,12 +23,14 @@ class Watchdog:
         root: pid of its first process.
         memory: bytes, or 0.
         cpu_time: seconds, or 0.
+        scratch: whether the tree has a private tmpfs, which is memory too.
     """
 
-    def __init__(self, root: int, *, memory: float, cpu_time: float) -> None:
+    def __init__(self, root: int, *, memory: float, cpu_time: float, scratch: bool) -> None:
         self._root = root
         self._memory = memory
         self._cpu_time = cpu_time
+        self._has_scratch = scratch
         self._next = 0.0
         self.peak = 0
 
@@ -43,7 +45,7 @@ class Watchdog:
         self._next = time.monotonic() + PERIOD
         pids = _tree(self._root)
         if self._memory:
-            held = sum(_anonymous(pid) for pid in pids) + _scratch(self._root)
+            held = sum(_anonymous(pid) for pid in pids) + (_scratch(self._root) if self._has_scratch else 0)
             self.peak = max(self.peak, held)
             if held > self._memory:
                 return "memory"
