@@ -478,6 +478,13 @@ print(child, flush=True)
     assert "could not all be ended" not in ended.err
 
 
+def test_a_memory_limit_counts_the_program_and_not_the_hosts_files(confined):
+    assert confined.run(HELLO, options=["--limit", "memory=200MiB"]).out == "hello\n"
+    code = "import time\nkept = bytearray(300 << 20)\nfor at in range(0, 300 << 20, 4096): kept[at] = 1\ntime.sleep(20)"
+    ended = confined.run(code, options=["--limit", "memory=200MiB"])
+    assert (ended.result["cause"], ended.result["limit"]) == ("limit", "memory"), ended
+
+
 # -- values ----------------------------------------------------------------------------------------------
 
 
