@@ -49,13 +49,21 @@ def collect(like: str) -> None:
     for name in os.listdir(parent):
         path = os.path.join(parent, name)
         # Somebody may keep files of their own in /tmp/reach-something: only what has our shape is ours.
-        if not _named_like(name, example) or os.lstat(path).st_uid != os.geteuid():
+        if not _named_like(name, example) or not _is_ours(path):
             continue
         directory = held.take(path)
         if directory < 0:
             continue
         remove(path)
         os.close(directory)
+
+
+def _is_ours(path: str) -> bool:
+    """Say whether something belongs to us; another run may be removing it this moment."""
+    try:
+        return os.lstat(path).st_uid == os.geteuid()
+    except FileNotFoundError:
+        return False
 
 
 def _named_like(name: str, example: str) -> bool:

@@ -57,8 +57,8 @@ class Relay:
         try:
             data = os.read(self.source, _CHUNK)
         except OSError as error:
-            # A terminal's master reports EIO when the last process on the other side has gone.
-            if error.errno not in (errno.EIO, errno.EAGAIN):
+            # A terminal's master reports EIO when the last process on the other side has gone, a socket ECONNRESET.
+            if error.errno not in (errno.EIO, errno.EAGAIN, errno.ECONNRESET):
                 raise
             if error.errno == errno.EAGAIN:
                 return
@@ -82,7 +82,7 @@ class Relay:
             self._poll.unregister(self.source)
             self._poll.register(self._sink, _POLLOUT)
             return
-        except BrokenPipeError:
+        except (BrokenPipeError, ConnectionResetError):
             self.finish()
             return
         if self._owns_sink or self._rested():
