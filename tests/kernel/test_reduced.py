@@ -430,7 +430,8 @@ pid = int(sys.argv[1]); mask = ctypes.create_string_buffer(b"\\1" + bytes(127))
 param = ctypes.create_string_buffer(8); limit = (ctypes.c_ulong * 2)(10, 10)
 for target in pid, 0:
     errors = [call("prlimit", target, 7, ctypes.byref(limit) if target else None, None),
-      call("setpriority", 0, target, 19), call("sched_setscheduler", target, 3, param), call("sched_setaffinity", target, 128, mask)]
+      call("setpriority", 0, target, 19), call("sched_setscheduler", target, 3, param),
+      call("sched_setaffinity", target, 128, mask)]
     print(*(errno.errorcode.get(e, e) for e in errors))
 """
     )
