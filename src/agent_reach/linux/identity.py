@@ -1,4 +1,4 @@
-"""Act as another uid for the length of a block, in one thread only."""
+"""Which ids there are besides our own, and how one thread acts as another of them for the length of a block."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _UNCHANGED = -1
+# Unprivileged ids for runs that root starts. Above the ranges that systemd, container managers and /etc/subuid
+# hand out, and below the sign bit; or, where a container maps 65,536 ids, behind the dynamic users of systemd.
+FIRST, SLOTS = 0x7000_0000, 512
+FIRST_IN_CONTAINER, SLOTS_IN_CONTAINER = 65_280, 120
+
+
+def holds_range(first: int, count: int) -> bool:
+    """Say whether our user namespace maps every id of a range."""
+    with open("/proc/self/uid_map", encoding="ascii") as stream:
+        maps = [tuple(int(word) for word in line.split()) for line in stream]
+    return any(start <= first and first + count <= start + length for start, _, length in maps)
 
 
 class ActingAs:

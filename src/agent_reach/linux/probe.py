@@ -10,10 +10,10 @@ import errno
 import os
 
 from agent_reach._util.record import Record
-from agent_reach.linux import caps, landlock, mounts, namespaces, netlink
+from agent_reach.linux import caps, identity, landlock, mounts, namespaces, netlink
 from agent_reach.linux.abi import seccomp as abi_seccomp
 
-_FORMAT = "3"
+_FORMAT = "4"
 _CAPABILITIES = (("CAP_SETGID", 6), ("CAP_SETUID", 7), ("CAP_SYS_ADMIN", 21))
 
 
@@ -94,6 +94,12 @@ def _root_without_rights() -> Obstacle | None:
     """Say what a root of a container lacks: the sandbox of a root must not stay that root on the host."""
     if os.geteuid() != 0:
         return None
+    if not identity.holds_range(identity.FIRST_IN_CONTAINER, 2 * identity.SLOTS_IN_CONTAINER):
+        return Obstacle(
+            "an unprivileged uid",
+            "this user namespace maps no id that the sandbox could run under",
+            "start reach as an ordinary user, or map a range of ids (newuidmap, `podman run --userns=auto`)",
+        )
     status = dict(line.split(":\t", 1) for line in _read("/proc/self/status").split("\n") if ":\t" in line)
     held = int(status.get("CapEff", "0"), 16)
     missing = [name for name, bit in _CAPABILITIES if not held >> bit & 1]
@@ -251,10 +257,13 @@ def _key() -> str:
     mine = [line for line in status if line.startswith(("CapEff", "Seccomp:", "Seccomp_filters", "NoNewPrivs"))]
     parts = [_FORMAT, _read("/proc/sys/kernel/random/boot_id"), os.uname().release, str(os.geteuid())]
     parts += [_read("/proc/sys/user/max_user_namespaces"), _read("/proc/self/attr/current"), *mine]
-    try:
-        parts.append(os.readlink("/proc/self/ns/user"))
-    except OSError:
-        parts.append("-")
+    # The number of a namespace is used again when it has gone; its maps tell more.
+    parts += _read("/proc/self/uid_map").split()
+    for name in ("user", "mnt"):
+        try:
+            parts.append(os.readlink(f"/proc/self/ns/{name}"))
+        except OSError:
+            parts.append("-")
     return "|".join(parts)
 
 

@@ -7,13 +7,9 @@ import os
 
 from agent_reach._util.record import Record
 from agent_reach.errors import Unavailable
+from agent_reach.linux import identity
 
-# Above the ranges that systemd, container managers and /etc/subuid hand out; below the sign bit.
-_FIRST = 0x7000_0000
-# Inside a container only 65,536 ids are mapped; system users and dynamic users of systemd end below this.
-_FIRST_IN_CONTAINER = 65_280
-_SLOTS = 512
-_SLOTS_IN_CONTAINER = 120
+_RANGES = ((identity.FIRST, identity.SLOTS), (identity.FIRST_IN_CONTAINER, identity.SLOTS_IN_CONTAINER))
 
 
 class Slot(Record):
@@ -70,9 +66,7 @@ def _range() -> tuple[int, int]:
     Raises:
         Unavailable: no range is mapped.
     """
-    with open("/proc/self/uid_map", encoding="ascii") as stream:
-        maps = [tuple(int(word) for word in line.split()) for line in stream]
-    for first, count in ((_FIRST, _SLOTS), (_FIRST_IN_CONTAINER, _SLOTS_IN_CONTAINER)):
-        if any(start <= first and first + 2 * count <= start + length for start, _, length in maps):
+    for first, count in _RANGES:
+        if identity.holds_range(first, 2 * count):
             return first, count
-    raise Unavailable("an unprivileged uid", needed="a mapped range of ids for the sandbox", found=str(maps))
+    raise Unavailable("an unprivileged uid", needed="a mapped range of ids for the sandbox", found="none is mapped")
