@@ -56,8 +56,7 @@ def test_a_slot_is_held_until_the_last_process_that_has_it_ends(lock_file: str) 
 
 
 def test_when_every_slot_is_taken_the_run_is_refused(lock_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "_SLOTS", 1)
-    monkeypatch.setattr(slots, "_SLOTS_IN_CONTAINER", 1)
+    monkeypatch.setattr(slots, "_RANGES", tuple((first, 1) for first, _ in slots._RANGES))
     held = slots.take(lock_file)
     with pytest.raises(Unavailable, match="1 taken"):
         slots.take(lock_file)
