@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from agent_reach.contract.model import Contract
     from agent_reach.contract.nodes import Map
 
-_SECTION = "not in resources."
+_SECTION = "resources."
 _OF_FILES = "granted for "
 
 
@@ -22,17 +22,22 @@ def located(clause: str, contract: Contract, cwd: str) -> str:
         contract: the contract of the run.
         cwd: working directory of the caller.
     """
-    if clause.startswith(_SECTION) and not clause.endswith(")"):
-        section = clause.removeprefix("not in ")
-    elif clause.startswith(_OF_FILES):
-        section = "resources.files"
-    else:
+    section = _section(clause)
+    if not section or clause.endswith(")"):
         return clause
     if not contract.path:
         return f"{clause} (no contract)"
     line = line_of(contract, section)
     place = shorten(contract.path, cwd) + (f":{line}" if line else "")
     return f"{clause} ({place}, profile {contract.profile})" if contract.profile else f"{clause} ({place})"
+
+
+def _section(clause: str) -> str:
+    """Return the section that a clause names, such as ``resources.files``, or nothing."""
+    if clause.startswith(_OF_FILES):
+        return "resources.files"
+    words = (word.rstrip(":;,") for word in clause.split())
+    return next((word for word in words if word.startswith(_SECTION)), "")
 
 
 def line_of(contract: Contract, section: str) -> int:

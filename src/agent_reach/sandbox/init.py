@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _STUB = "127.0.0.53"
 _STUB_PORT = 53
+REPORT_BYTES = 20
 # Fake addresses of allowed and refused names; a whole range of the network namespace's own.
 _FAKE_RANGES = ((bytes((198, 18, 0, 0)), 15), (bytes((0xFD, 0x19, 0x80)) + bytes(13), 64))
 
@@ -125,14 +126,34 @@ def _reap(worker_pid: int, status: int) -> None:
 
     A worker that stops (Ctrl-Z in its terminal) is reported too: the launcher then stops like any job of a shell.
     """
+    cpu, rss = 0.0, 0
     while True:
         try:
-            pid, ended = os.waitpid(-1, os.WUNTRACED)
+            pid, ended, usage = os.wait4(-1, os.WUNTRACED)
         except InterruptedError:
             continue
         except ChildProcessError:
             os._exit(125)
+        cpu += usage.ru_utime + usage.ru_stime
+        rss = max(rss, usage.ru_maxrss)
         if pid == worker_pid:
-            os.write(status, ended.to_bytes(4, "little"))
+            os.write(status, report(ended, cpu, rss))
             if not os.WIFSTOPPED(ended):
                 os._exit(0)
+
+
+def report(ended: int, cpu: float, rss: int) -> bytes:
+    """Write how the worker ended, for `read_report`: wait status, processor time in us, resident set in KiB."""
+    return ended.to_bytes(4, "little") + int(cpu * 1e6).to_bytes(8, "little") + rss.to_bytes(8, "little")
+
+
+def read_report(data: bytes) -> tuple[int, float, int]:
+    """Read wait status, seconds of processor time and bytes of the largest resident set.
+
+    Raises:
+        ValueError: the report is cut short.
+    """
+    if len(data) != REPORT_BYTES:
+        raise ValueError(f"a report takes {REPORT_BYTES} bytes, not {len(data)}")
+    number = int.from_bytes
+    return number(data[:4], "little"), number(data[4:12], "little") / 1e6, number(data[12:], "little") * 1024

@@ -288,12 +288,12 @@ class _Run:
             self._values.abandon()
 
     def wait(self) -> Ended:
-        """Relay and wait until the sandbox is gone."""
+        """Relay and wait until the program has ended and its output with it."""
         poll = select.poll()
         poll.register(self._control.fileno(), _POLLIN)
         self._wires.attach(poll, self._control)
         control_open = True
-        while control_open:
+        while control_open and not (self._ended and self._wires.all_ended):
             for descriptor, _ in poll.poll():
                 if descriptor == self._control.fileno():
                     control_open = self._on_control()
@@ -363,4 +363,5 @@ class _Run:
         self._values.abandon()
         self._control.close()
         self._wires.close()
-        os.waitpid(self._pid, 0)
+        # A supervisor that has told the end only waits for the kernel to take the namespaces apart.
+        os.waitpid(self._pid, os.WNOHANG if self._ended else 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from agent_reach.egress.broker import Broker
@@ -41,6 +42,7 @@ class Network:
     def __init__(
         self, plan: SandboxPlan, listener: int, handed: tuple[int, ...], report: Report, run_uid: int | None
     ) -> None:
+        gc.enable()  # a program that connects may run for days
         device, *stub = handed
         self._report = report
         self._broker = Broker(

@@ -79,6 +79,11 @@ class Wires:
         """Bytes that the program wrote."""
         return sum(relay.count for relay in self._relays if relay.source != 0)
 
+    @property
+    def all_ended(self) -> bool:
+        """Whether nobody inside holds the program's output any more."""
+        return not any(relay.open and relay.source != 0 for relay in self._relays)
+
     def close_inner(self) -> None:
         """Close the program's ends in this process."""
         for descriptor in self.inner:

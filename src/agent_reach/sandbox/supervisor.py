@@ -125,7 +125,7 @@ class Supervisor:
         self._status = -1
         self._deadline: float | None = None
         self._cause = ""
-        self._ended = ""
+        self._told = False
         self._status_open = False
         self._alone = False
 
@@ -149,10 +149,11 @@ class Supervisor:
             if self._status in ready:
                 self._on_status()
             if self._control.fileno() in ready and not self._on_control():
-                self._kill()
-                self._alone = True
+                if not self._told:
+                    self._kill()
+                    self._alone = True
                 break
-            if self._listener in ready:
+            if self._listener in ready and not self._told:
                 self._on_listener()
             if self._network is not None:
                 self._network.handle()
@@ -370,17 +371,19 @@ class Supervisor:
 
     def _on_status(self) -> bool:
         """Read how the worker ended, or that it stopped; False when init has nothing more to say."""
-        answer = os.read(self._status, 4)
+        answer = os.read(self._status, init.REPORT_BYTES)
         if not answer:
             if self._status_open:
                 self._poll.unregister(self._status)
                 self._status_open = False
             return False
-        status = int.from_bytes(answer, "little")
+        status, cpu, rss = init.read_report(answer)
         if os.WIFSTOPPED(status):
             self._control.send({"kind": "stopped"})
         else:
-            self._ended = str(status)
+            # Init is on its way out, and everything inside with it. The launcher need not wait for the kernel to
+            # take the namespaces apart: it waits for the end of the program's output.
+            self._tell_end(str(status), cpu, rss)
         return True
 
     # -- end -----------------------------------------------------------------------------------------------
@@ -405,29 +408,36 @@ class Supervisor:
     def _finish(self) -> None:
         """Reap, and tell the launcher how the worker ended."""
         _, ended, usage = os.wait4(self._root, 0)
+        cpu, rss = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
         if self._plan.tier == "full":
             # Init has ended only after everything else inside has: the kernel waits for all of its namespace.
-            while not self._ended and self._on_status():
+            while not self._told and self._on_status():
                 continue
-            status = self._ended
+            if not self._told:
+                self._tell_end("", cpu, rss)
         else:
-            status = str(ended)
             if self._processes is not None and not self._processes.end_all():
                 self._report_survivors()
+            self._tell_end(str(ended), cpu, rss)
+        if self._alone:
+            self._clean_up()
+
+    def _tell_end(self, status: str, cpu: float, rss: int) -> None:
+        """Tell the launcher how the worker ended; an empty status means that it was killed with init."""
+        self._told = True
         if self._network is not None:
             self._network.close()
+            self._network = None
         self._control.send(
             {
                 "kind": "ended",
                 "status": status,
                 "cause": self._cause,
-                "cpu": f"{usage.ru_utime + usage.ru_stime:.6f}",
-                "rss": str(usage.ru_maxrss * 1024),
+                "cpu": f"{cpu:.6f}",
+                "rss": str(rss),
                 "peak": str(self._watchdog.peak if self._watchdog else 0),
             }
         )
-        if self._alone:
-            self._clean_up()
 
     def _clean_up(self) -> None:
         """Do what the launcher would have done; a root's control group is left to the next run, we are no root."""
