@@ -257,7 +257,9 @@ class _Events:
         count = int(fields["count"])
         if "subject" in fields:
             same = _denial(fields).replace(count=1)
-            self.denials = [d.replace(count=count) if d.replace(shown=same.shown) == same else d for d in self.denials]
+            self.denials = [
+                d.replace(count=count) if d.replace(shown=same.shown, count=1) == same else d for d in self.denials
+            ]
             return
         key = (fields["host"], fields["address"], int(fields["port"]))
         self.connections = [

@@ -238,7 +238,7 @@ def _project_root(contract: Contract, script: str, caller: Caller) -> str:
     """Return the directory of the contract, else of the script; places that hold more than a project are none."""
     base = os.path.dirname(contract.path or script) or caller.cwd
     root = os.path.realpath(base)
-    return "" if root in (*_NEVER_A_PROJECT, os.path.realpath(caller.home)) else root
+    return "" if root in _NEVER_A_PROJECT or paths.beneath(os.path.realpath(caller.home), root) else root
 
 
 def _project(
@@ -316,17 +316,30 @@ def _own_places(
     edit its own record. The default places count as well: the next run may have another environment.
 
     Raises:
+        ContractError: a grant names one of them, or something in it.
         Unavailable: this tier cannot take them out of a grant.
     """
     home = caller.home
     defaults = (".cache/reach", ".local/state/reach", ".config/reach", ".reach")
     places_ = {os.path.realpath(os.path.join(home, name)) for name in defaults}
     places_ |= {os.path.realpath(place) for place in (where.state, where.cache) if place}
-    writable = [
-        fact.real
-        for grant, fact in zip(contract.files, declared, strict=True)
-        if fact.kind == "directory" and layout.writes(grant)
-    ]
+    written = [(grant, fact) for grant, fact in zip(contract.files, declared, strict=True) if layout.writes(grant)]
+    findings = tuple(
+        Finding(
+            "E_FILE_OWN",
+            f"{grant.path} lies in {place}, where reach keeps what it runs and records",
+            file=grant.origin.file,
+            line=grant.origin.line,
+            key="resources.files",
+            hint="grant another place for writing",
+        )
+        for grant, fact in written
+        for place in sorted(places_)
+        if not grant.source and paths.beneath(fact.real, place)
+    )
+    if findings:
+        raise ContractError(findings)
+    writable = [fact.real for _, fact in written if fact.kind == "directory"]
     own = tuple(place for place in sorted(places_) if any(paths.beneath(place, directory) for directory in writable))
     if own and tier != "full":
         raise Unavailable(

@@ -14,6 +14,7 @@ CODES: dict[str, str] = {
     "E_FILE": "The file cannot be read.",
     "E_FILE_KIND": "A granted path is a socket, FIFO or device.",
     "E_FILE_MISSING": "A file that is required is not there, or cannot be made.",
+    "E_FILE_OWN": "A grant for writing lies in one of reach's own directories.",
     "E_GLOB": "A pattern cannot be expanded.",
     "E_HOST": "A host is not written in its one canonical form.",
     "E_LOCKED": "The command line adds a grant under `--locked`.",
