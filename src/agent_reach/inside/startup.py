@@ -104,10 +104,12 @@ class Guard:
         """Return the nearest line of the user's own code."""
         wire = self._load()
         library = self._table.get("library", ())
+        # Our code was compiled under a path of its own, which in tier `reduced` is not where it lies.
+        own = ("<frozen", _HERE, _beneath.__code__.co_filename)
         frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way to the caller's frame
         while frame is not None:
             name = frame.f_code.co_filename
-            if not name.startswith(("<frozen", _HERE)) and not _beneath(name, library):
+            if not name.startswith(own) and not _beneath(name, library):
                 return wire.Spot(name, frame.f_lineno, frame.f_code.co_name)
             frame = frame.f_back
         return wire.Spot()

@@ -171,5 +171,5 @@ def _notes(contract: Contract, facts: Facts) -> tuple[str, ...]:
     if facts.tier != "full":
         notes += reduced.notes(contract, facts)
     if any(grant.mode.startswith("a") for grant in contract.files):
-        notes.append("append: not enforced for native code")
+        notes.append("append: not enforced, the file can be overwritten as well")
     return tuple(notes)

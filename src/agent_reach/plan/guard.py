@@ -19,7 +19,7 @@ def table(contract: Contract, facts: Facts) -> bytes:
     known = facts.interpreter
     library = [*facts.system.directories, known.stdlib, *known.search, known.prefix, known.base_prefix]
     grants = list(zip(contract.files, facts.paths, strict=True))
-    read = [*library, known.executable, known.real, "/proc", "/dev", "/run/reach"]
+    read = [*library, known.executable, known.real, "/proc", "/dev", layout.GUARD, layout.SECRETS]
     read += [name.rstrip("/") for name, _ in facts.system.files]
     read += [real for _, real in facts.system.files]
     read += ["/etc/passwd", "/etc/group", "/etc/hosts", "/etc/hostname", "/etc/nsswitch.conf", "/etc/resolv.conf"]

@@ -35,6 +35,10 @@ def test_a_staged_file_can_be_read_at_its_path() -> None:
     assert "/data/in.csv" in found["read"]
 
 
+def test_a_secret_that_is_delivered_as_a_file_can_be_read() -> None:
+    assert "/run/secrets" in sections(Contract())["read"]
+
+
 def test_what_the_plan_shows_besides_is_not_asked_about() -> None:
     facts = FULL.replace(
         project=ProjectFact("/srv/job", ("/opt/beside.py", "/opt/pkg/"), (("/srv/job/.env", "file"),)),
