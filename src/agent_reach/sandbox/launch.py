@@ -204,7 +204,7 @@ def _start(
 
         private.collect(plan.private)
         private_directory = private.make(plan, settings.guard_files)
-    wires = stdio.open_stdio(bound=_output_bound(plan))
+    wires = stdio.open_stdio(bound=_output_bound(plan), owner=slot.run_uid if slot else None)
     values_read, values_write = os.pipe()
     start = supervisor.Start(
         plan=plan,

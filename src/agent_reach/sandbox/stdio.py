@@ -23,11 +23,12 @@ _TIOCSWINSZ = 0x5414
 _TIMEOUT_STEPS = 50
 
 
-def open_stdio(bound: int | None = None) -> Wires:
+def open_stdio(bound: int | None = None, *, owner: int | None = None) -> Wires:
     """Make a pipe for each of the three, or ask for a terminal where the caller's is one.
 
     Args:
         bound: most bytes that the program may write to both of its outputs, or None.
+        owner: uid and gid of the sandbox on the host where it is not ours, or None.
     """
     _fill_missing()
     inner: list[int] = []
@@ -38,6 +39,9 @@ def open_stdio(bound: int | None = None) -> Wires:
             outer.append(_TERMINAL)
             continue
         read, write = os.pipe()
+        if owner is not None:
+            # A pipe has an owner and mode 0600: opened by name, as /dev/stdout, it would be root's.
+            os.fchown(read, owner, owner)
         inner.append(read if number == 0 else write)
         outer.append(write if number == 0 else read)
     return Wires(tuple(inner), tuple(outer), bound)  # type: ignore[arg-type]  # three each
