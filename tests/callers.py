@@ -124,16 +124,36 @@ class Caller:
         text = report.read_text() if report.exists() else ""
         return Outcome(done, json.loads(text) if text.strip() else None)
 
-    def confined(self, how):
-        """Return this caller in a process where something is missing; see `CONFINEMENTS`."""
+    def copy(self):
+        """Return the same user, to be changed."""
         other = object.__new__(Caller)
         other.__dict__.update(self.__dict__)
+        return other
+
+    def confined(self, how):
+        """Return this caller in a process where something is missing; see `CONFINEMENTS`."""
+        other = self.copy()
         if how == "no CAP_SYS_ADMIN":
             other.prefix = [*self.prefix, "setpriv", "--bounding-set=-sys_admin"]
             return other
         other.prefix = [*self.prefix, self.python, str(HERE / "nouserns.py")]
+        if how == "plain Docker":
+            other.prefix += ["--refuse", "pidfd_getfd=EPERM"]
         if how.startswith("Landlock ABI"):
             other.command = [self.python, str(HERE / "landlock_abi.py"), how.rpartition(" ")[2]]
+        return other
+
+    def refused(self, **calls):
+        """Return this caller in a process to which calls, by name, are refused with an error, by name."""
+        other = self.copy()
+        words = [word for call, error in calls.items() for word in ("--refuse", f"{call}={error}")]
+        other.prefix = [*self.prefix, self.python, str(HERE / "nouserns.py"), "--only", *words]
+        return other
+
+    def sabotaged(self, wall):
+        """Return this caller with a reach whose one wall is taken out (tests/sabotage.py)."""
+        other = self.copy()
+        other.command = [self.python, str(HERE / "sabotage.py"), wall]
         return other
 
     def close(self):

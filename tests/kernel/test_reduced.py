@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import re
-import select
 import signal
 import socket
 import sys
@@ -13,6 +12,7 @@ import sys
 import pytest
 
 from egress_world import Echo
+from terminal import run_on_terminal
 
 HELLO = "print('hello')"
 # What native code sees: no guard of ours between it and the kernel.
@@ -211,45 +211,13 @@ def test_another_terminal_of_the_same_user_cannot_be_opened(confined):
 
 def test_on_a_terminal_the_program_has_one_of_its_own(confined):
     """Its own it may open by name: what pdb, getpass and curses do."""
-    master, slave = pty.openpty()
-    code = (
-        "import os; os.ttyname(0); open(os.ttyname(1), 'w').write('by name\\n'); open('/dev/tty', 'w').write('tty\\n')"
-    )
-    words = [*confined.prefix, *map(str, confined.words(code, options=["-q"]))]
-    pid = os.fork()
-    if pid == 0:
-        os.login_tty(slave) if hasattr(os, "login_tty") else _login(slave)
-        os.chdir(confined.work)
-        os.execvpe(words[0], words, confined.environment)
-    os.close(slave)
-    said = _drain(master)
-    os.close(master)
-    assert os.waitpid(pid, 0)[1] == 0, said
-    assert "by name" in said
-    assert "tty" in said
-
-
-def _login(slave):
-    os.setsid()
-    import fcntl
-    import termios
-
-    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-    for number in range(3):
-        os.dup2(slave, number)
-
-
-def _drain(master):
-    said = b""
-    while select.select([master], [], [], 30)[0]:
-        try:
-            part = os.read(master, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        said += part
-    return said.decode(errors="replace")
+    code = """
+import os
+for name in os.ttyname(0), "/dev/tty": print("by name", name, file=open(name, "w"))
+"""
+    words = [*confined.prefix, *confined.words(code, options=["-q"])]
+    status, said = run_on_terminal(words, confined.environment, confined.work)
+    assert (status, said.count("by name /dev/")) == (0, 2), said
 
 
 def test_rule_15_metadata_outside_writable_grants_cannot_be_changed(confined):
