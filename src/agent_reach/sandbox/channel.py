@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 
 from agent_reach.errors import SetupError
 from agent_reach.wire import frames
@@ -71,6 +72,12 @@ class Channel:
             int.from_bytes(received[at : at + _INT], "little") for at in range(0, len(received) - 3, _INT)
         )
         return frames.decode(data[2:]), descriptors
+
+    def waiting(self) -> bool:
+        """Say whether `receive` would return at once."""
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     def close(self) -> None:
         """Close this end."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _STUB = "127.0.0.53"
 _STUB_PORT = 53
 REPORT_BYTES = 20
+_SIGKILL = 9
 # Fake addresses of allowed and refused names; a whole range of the network namespace's own.
 _FAKE_RANGES = ((bytes((198, 18, 0, 0)), 15), (bytes((0xFD, 0x19, 0x80)) + bytes(13), 64))
 
@@ -122,24 +123,39 @@ def _start_network(steps: Steps) -> tuple[int, int]:
 
 
 def _reap(worker_pid: int, status: int) -> None:
-    """Reap everything until the worker ends, report it, and end the namespace with us.
+    """Reap until the worker ends, kill and reap everything else, and only then report and end.
 
-    A worker that stops (Ctrl-Z in its terminal) is reported too: the launcher then stops like any job of a shell.
+    The report means that nothing runs inside any more: what the launcher does next, such as looking through
+    writable grants, races with nobody. A worker that stops (Ctrl-Z in its terminal) is reported too: the launcher
+    then stops like any job of a shell.
     """
-    cpu, rss = 0.0, 0
+    ended, cpu, rss = 0, 0.0, 0
+    over = False
     while True:
         try:
-            pid, ended, usage = os.wait4(-1, os.WUNTRACED)
+            pid, how, usage = os.wait4(-1, 0 if over else os.WUNTRACED)
         except InterruptedError:
             continue
         except ChildProcessError:
-            os._exit(125)
+            # Orphans become our children, so no child means no process in the namespace.
+            os.write(status, report(ended, cpu, rss))
+            os._exit(0)
         cpu += usage.ru_utime + usage.ru_stime
         rss = max(rss, usage.ru_maxrss)
-        if pid == worker_pid:
-            os.write(status, report(ended, cpu, rss))
-            if not os.WIFSTOPPED(ended):
-                os._exit(0)
+        if pid == worker_pid and os.WIFSTOPPED(how):
+            os.write(status, report(how, cpu, rss))
+        elif pid == worker_pid:
+            ended, over = how, True
+        if over:
+            _kill_all()
+
+
+def _kill_all() -> None:
+    """Kill every process of the pid namespace but ourselves; a fork with a signal pending fails (fork(2))."""
+    try:
+        os.kill(-1, _SIGKILL)
+    except ProcessLookupError:
+        return
 
 
 def report(ended: int, cpu: float, rss: int) -> bytes:

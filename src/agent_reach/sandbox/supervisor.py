@@ -127,6 +127,7 @@ class Supervisor:
         self._cause = ""
         self._told = False
         self._status_open = False
+        self._setup_open = False
         self._alone = False
 
     def serve(self) -> None:
@@ -139,27 +140,34 @@ class Supervisor:
         if self._plan.tier == "full":
             self._poll.register(self._status, _POLL_IN)
             self._status_open = True
-        setup_open = True
-        while True:
-            self._watch_listener()
-            ready = [number for number, _ in self._poll.poll(self._timeout())]
-            self._check_limits()
-            if setup_open and setup.fileno() in ready:
-                setup_open = self._on_setup(setup, gate)
-            if self._status in ready:
-                self._on_status()
-            if self._control.fileno() in ready and not self._on_control():
-                if not self._told:
-                    self._kill()
-                    self._alone = True
-                break
-            if self._listener in ready and not self._told:
-                self._on_listener()
-            if self._network is not None:
-                self._network.handle()
-            if watched in ready:
-                break
+        self._setup_open = True
+        while self._turn(setup, gate, watched):
+            continue
+        # Whoever could send more has ended: what is in the channel is all, and a failure may be the last of it.
+        while self._setup_open and not self._alone:
+            self._setup_open = self._on_setup(setup, gate)
         self._finish()
+
+    def _turn(self, setup: Channel, gate: int, watched: int) -> bool:
+        """Wait for something and handle it; False when the sandbox, or the launcher, has ended."""
+        self._watch_listener()
+        ready = [number for number, _ in self._poll.poll(self._timeout())]
+        self._check_limits()
+        # The reason why nothing ran was sent before the end that the status tells; poll looks at them one by one.
+        while self._setup_open and setup.waiting():
+            self._setup_open = self._on_setup(setup, gate)
+        if self._status in ready:
+            self._on_status()
+        if self._control.fileno() in ready and not self._on_control():
+            if not self._told:
+                self._kill()
+                self._alone = True
+            return False
+        if self._listener in ready and not self._told:
+            self._on_listener()
+        if self._network is not None:
+            self._network.handle()
+        return watched not in ready
 
     # -- start ---------------------------------------------------------------------------------------------
 
@@ -381,8 +389,8 @@ class Supervisor:
         if os.WIFSTOPPED(status):
             self._control.send({"kind": "stopped"})
         else:
-            # Init is on its way out, and everything inside with it. The launcher need not wait for the kernel to
-            # take the namespaces apart: it waits for the end of the program's output.
+            # Nothing runs inside any more, init is on its way out: the launcher need not wait for the kernel to take
+            # the namespaces apart.
             self._tell_end(str(status), cpu, rss)
         return True
 
