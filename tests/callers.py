@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -124,6 +125,19 @@ class Caller:
         text = report.read_text() if report.exists() else ""
         return Outcome(done, json.loads(text) if text.strip() else None)
 
+    @contextlib.contextmanager
+    def running(self, code="print('up', flush=True); input()", options=()):
+        """Start a program that prints ``up`` and waits; yield the pids of launcher, supervisor, init and worker."""
+        run = self.popen(self.words(code, options=["-q", *options]), stdin=subprocess.PIPE)
+        try:
+            assert run.stdout.readline() == "up\n"
+            (supervisor,) = children(run.pid)
+            (init,) = children(supervisor)
+            (worker,) = children(init)
+            yield run.pid, supervisor, init, worker
+        finally:
+            run.communicate("\n", timeout=30)
+
     def copy(self):
         """Return the same user, to be changed."""
         other = object.__new__(Caller)
@@ -158,6 +172,17 @@ class Caller:
 
     def close(self):
         shutil.rmtree(self.base, ignore_errors=True)
+
+
+def status_of(pid):
+    """Return the fields of a process's status."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def children(pid):
+    """Return the children of a process."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 CONFINEMENTS = ("no user namespaces", "Landlock ABI 4", "Landlock ABI 2", "no CAP_SYS_ADMIN")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shlex
 import stat
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -17,63 +15,37 @@ import callers
 LOWEST_SLOT = 65_280
 
 
-def status_of(pid):
-    """Return the fields of a process's status."""
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-
-
-def children(pid):
-    """Return the children of a process."""
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-@contextlib.contextmanager
-def running(caller, options=()):
-    """Start a program that waits, and return the pids of launcher, supervisor, init and worker."""
-    words = caller.words("print('up', flush=True); input()", options=["-q", *options])
-    run = caller.popen(words, stdin=subprocess.PIPE)
-    try:
-        assert run.stdout.readline() == "up\n"
-        (supervisor,) = children(run.pid)
-        (init,) = children(supervisor)
-        (worker,) = children(init)
-        yield run.pid, supervisor, init, worker
-    finally:
-        run.communicate("\n", timeout=30)
-
-
 @pytest.fixture
 def root(known_callers):
     return callers.fresh(known_callers, "root")
 
 
 def test_rule_04_root_runs_programs_under_an_unprivileged_uid_of_a_slot(root):
-    with running(root) as (_, supervisor, init, worker):
-        uids = [set(status_of(pid)["Uid"].split()) for pid in (init, worker)]
+    with root.running() as (_, supervisor, init, worker):
+        uids = [set(callers.status_of(pid)["Uid"].split()) for pid in (init, worker)]
         assert len(uids[0] | uids[1]) == 1
         run_uid = int(uids[0].pop())
-        broker = status_of(supervisor)["Uid"].split()
+        broker = callers.status_of(supervisor)["Uid"].split()
         assert run_uid >= LOWEST_SLOT
         assert run_uid != 65_534
         assert int(broker[0]) == int(broker[1]) == run_uid + 1
         assert "0" not in broker
         for pid in (supervisor, init, worker):
-            fields = status_of(pid)
+            fields = callers.status_of(pid)
             held = [int(fields[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")]
             assert not any(held), (pid, fields)
             assert fields["Groups"].strip() in {"", str(run_uid)}
 
 
 def test_rule_04_two_runs_at_once_have_two_uids(root):
-    with running(root) as (*_, one), running(root) as (*_, two):
-        assert status_of(one)["Uid"] != status_of(two)["Uid"]
+    with root.running() as (*_, one), root.running() as (*_, two):
+        assert callers.status_of(one)["Uid"] != callers.status_of(two)["Uid"]
 
 
 def test_rule_04_a_user_stays_that_user(known_callers):
     user = callers.fresh(known_callers, "user")
-    with running(user) as (*_, worker):
-        assert set(status_of(worker)["Uid"].split()) == {str(user.uid)}
+    with user.running() as (*_, worker):
+        assert set(callers.status_of(worker)["Uid"].split()) == {str(user.uid)}
 
 
 def test_rule_04_files_of_anybody_keep_their_owner_behind_an_id_map(root):
