@@ -206,7 +206,7 @@ def prepare(request: Request, environ: Mapping[str, str]) -> Prepared:
         started_by_root=caller.uid == 0 and tier == "full",
     )
     if tier != "full":
-        facts = facts.replace(entries=_entries(facts), pieces=_pieces(contract, facts))
+        facts = facts.replace(entries=_entries(contract, facts), pieces=_pieces(contract, facts))
     if request.kind != "command":
         facts = facts.replace(guard_files=_guard_files(contract, facts, where.cache))
     invocation = Invocation(request.kind, request.target, request.arguments, script)
@@ -229,7 +229,7 @@ def choose_tier(contract: Contract, minimum: str, abilities: Abilities) -> str:
         needed="--minimum"
         if minimum
         else f"sandbox.minimum ({contract.sandbox.origin.file}:{contract.sandbox.origin.line})",
-        found=obstacle.found if obstacle else f"tier `{abilities.tier}`",
+        found=f"{obstacle.feature}: {obstacle.found}" if obstacle else f"tier `{abilities.tier}`",
         fix=obstacle.fix if obstacle else "run `reach doctor`",
     )
 
@@ -258,11 +258,13 @@ def _project(
     return fact.replace(files=tuple(beside))
 
 
-def _entries(facts: Facts) -> tuple[str, ...]:
-    """List what of the project tier ``reduced`` may read."""
+def _entries(contract: Contract, facts: Facts) -> tuple[str, ...]:
+    """List what of the project tier ``reduced`` may read: not what is granted for writing alone."""
     if not facts.project.root:
         return ()
-    return project.entries_beside(facts.project.root, _kept(facts), reduced.MOST_ENTRIES)
+    pairs = zip(contract.files, facts.paths, strict=True)
+    write_only = (fact.real for grant, fact in pairs if layout.writes(grant) and not layout.reads(grant))
+    return project.entries_beside(facts.project.root, (*_kept(facts), *write_only), reduced.MOST_ENTRIES)
 
 
 def _kept(facts: Facts) -> tuple[str, ...]:

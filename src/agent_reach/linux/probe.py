@@ -84,7 +84,7 @@ def examine() -> Abilities:
         version,
         Obstacle(
             "Landlock",
-            f"Landlock ABI {version}, and {failed.feature} are refused: {failed.found}",
+            f"ABI {version}, and {failed.feature} are refused: {failed.found}",
             failed.fix + "; or boot with `lsm=landlock,...` (Linux 5.19 or newer)",
         ),
     )
