@@ -11,9 +11,11 @@ from agent_reach import prepare
 from agent_reach.contract.model import CommandGrant, Contract, EnvGrant, FileGrant, Origin, Sandbox
 from agent_reach.errors import ContractError, Unavailable
 from agent_reach.host import paths
+from agent_reach.host.model import ProjectFact
 from agent_reach.linux.probe import Abilities, Obstacle
 from agent_reach.prepare import Places, Request, choose_tier, find_contract, places
 from unit.plan.support import ALICE, PYTHON
+from unit.plan.support import REDUCED as REDUCED_FACTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +55,8 @@ def test_a_host_below_the_minimum_is_refused_with_what_stands_against_it(minimum
     assert abilities.obstacle is not None
     assert caught.value.feature == f"tier `{minimum}`"
     assert caught.value.needed == "sandbox.minimum (/srv/job/reach.yaml:4)"
-    assert (caught.value.found, caught.value.fix) == (abilities.obstacle.found, abilities.obstacle.fix)
+    assert abilities.obstacle.found in caught.value.found
+    assert caught.value.fix == abilities.obstacle.fix
 
 
 def test_the_command_lines_minimum_wins_and_is_named() -> None:
@@ -212,6 +215,18 @@ def test_tier_reduced_cannot_take_them_out_of_a_grant(caller: Caller) -> None:
     with pytest.raises(Unavailable, match="Landlock cannot subtract"):
         own(caller, FileGrant(caller.home, "rw", directory=True), tier="reduced")
     assert os.listdir(caller.home) == []
+
+
+@pytest.mark.parametrize(("mode", "read"), [("w", False), ("a", False), ("rw", True)])
+def test_tier_reduced_reads_of_the_project_what_is_not_granted_for_writing_alone(
+    project: Path, mode: str, read: bool
+) -> None:
+    (project / "out").mkdir()
+    grant = FileGrant(f"{project}/out", mode, directory=True)
+    facts = REDUCED_FACTS.replace(project=ProjectFact(str(project)), paths=(paths.look(grant.path),))
+    entries = prepare._entries(Contract(files=(grant,)), facts)
+    shown = {os.path.relpath(path, project) for path in entries}
+    assert shown == ({"."} if read else {"job.py", "helper.py", "data.csv", ".env", "pkg"})
 
 
 def test_special_files_are_no_grant(caller: Caller) -> None:

@@ -33,6 +33,7 @@ def build(contract: Contract, facts: Facts, invocation: Invocation) -> SandboxPl
     if not full:
         reduced.check(contract)
     mounts = layout.mounts_of(contract, facts) if full else ()
+    readable = _readable(contract, facts, mounts) if full else reduced.readable(contract, facts)
     return SandboxPlan(
         tier=facts.tier,
         hostname="reach",
@@ -43,7 +44,7 @@ def build(contract: Contract, facts: Facts, invocation: Invocation) -> SandboxPl
         inner_gid=gid,
         mounts=mounts,
         writable=_writable(contract, facts) if full else reduced.writable(contract, facts),
-        readable=_readable(contract, facts, mounts) if full else reduced.readable(contract, facts),
+        readable=readable,
         executables=_executables(facts),
         scratch=size,
         scratch_inodes=int(inodes.value) if inodes else min(_MOST_INODES, max(1024, size // _BYTES_PER_INODE)),
@@ -56,7 +57,7 @@ def build(contract: Contract, facts: Facts, invocation: Invocation) -> SandboxPl
         private=facts.private,
         notify_socket=not full and not facts.pidfd_getfd,
         on_denial=contract.options.on_denial,
-        notes=contract.notes + _notes(contract, facts),
+        notes=contract.notes + _notes(contract, facts) + _read_all_the_same(contract, facts, readable),
     )
 
 
@@ -172,4 +173,16 @@ def _notes(contract: Contract, facts: Facts) -> tuple[str, ...]:
         notes += reduced.notes(contract, facts)
     if any(grant.mode.startswith("a") for grant in contract.files):
         notes.append("append: not enforced, the file can be overwritten as well")
+    return tuple(notes)
+
+
+def _read_all_the_same(contract: Contract, facts: Facts, readable: tuple[str, ...]) -> tuple[str, ...]:
+    """Name the grants for writing alone that can be read, because Landlock cannot take them out of what is above."""
+    notes = []
+    for grant, fact in zip(contract.files, facts.paths, strict=True):
+        if grant.source or layout.reads(grant) or fact.kind not in {"file", "directory"}:
+            continue
+        above = next((path for path in readable if f"{fact.real}/".startswith(f"{path}/")), "")
+        if above:
+            notes.append(f"files: {grant.path} ({grant.mode}): can be read as well, like everything in {above}")
     return tuple(notes)

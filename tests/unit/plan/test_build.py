@@ -132,6 +132,26 @@ def test_a_grant_for_writing_alone_is_not_readable(mode: str) -> None:
     assert "/data/out" in plan.writable
 
 
+@pytest.mark.parametrize(
+    ("path", "above"),
+    [("/srv/job/out", "/srv/job"), ("/home/alice/out", "/home/alice"), ("/tmp/out", "/tmp"), ("/data/out", "")],
+)
+def test_a_grant_for_writing_alone_in_a_place_that_is_read_is_reported(path: str, above: str) -> None:
+    plan = planned(*granting(FileGrant(path, "w", directory=True)))
+    remark = f"files: {path} (w): can be read as well, like everything in {above}"
+    assert (remark in plan.notes) == bool(above)
+    assert any("can be read as well" in note for note in plan.notes) == bool(above)
+
+
+def test_a_grant_for_writing_alone_in_one_for_reading_is_reported() -> None:
+    grants = FileGrant("/data", "r", directory=True), FileGrant("/data/out", "w", directory=True)
+    for facts in (FULL, REDUCED):
+        assert any(
+            "/data/out (w): can be read as well" in note for note in planned(*granting(*grants, facts=facts)).notes
+        )
+    assert not any("as well" in note for note in planned(*granting(FileGrant("/data", "rw", directory=True))).notes)
+
+
 # -- remarks ---------------------------------------------------------------------------------------------
 
 
