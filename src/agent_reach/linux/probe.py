@@ -54,11 +54,12 @@ def abilities(cache_dir: str = "") -> Abilities:
         cache_dir: private directory, or empty to probe anew.
     """
     key = _key()
-    known = _remembered(cache_dir, key) if cache_dir else None
+    if not key or not cache_dir:
+        return examine()
+    known = _remembered(cache_dir, key)
     if known is None:
         known = examine()
-        if cache_dir:
-            _remember(cache_dir, key, known)
+        _remember(cache_dir, key, known)
     return known
 
 
@@ -252,9 +253,14 @@ def _read(path: str) -> str:
 
 
 def _key() -> str:
-    """Sum up what decides the answer: boot, kernel, ids, our own confinement."""
+    """Sum up what decides the answer: boot, kernel, ids, our own confinement.
+
+    Nothing when a filter of somebody else's is on us: one cannot be told from another.
+    """
     status = _read("/proc/self/status").split("\n")
-    mine = [line for line in status if line.startswith(("CapEff", "Seccomp:", "Seccomp_filters", "NoNewPrivs"))]
+    if "Seccomp:\t0" not in status:
+        return ""
+    mine = [line for line in status if line.startswith(("CapEff", "NoNewPrivs"))]
     parts = [_FORMAT, _read("/proc/sys/kernel/random/boot_id"), os.uname().release, str(os.geteuid())]
     parts += [_read("/proc/sys/user/max_user_namespaces"), _read("/proc/self/attr/current"), *mine]
     # The number of a namespace is used again when it has gone; its maps tell more.
