@@ -126,14 +126,14 @@ class Caller:
         return Outcome(done, json.loads(text) if text.strip() else None)
 
     @contextlib.contextmanager
-    def running(self, code="print('up', flush=True); input()", options=()):
+    def running(self, code="print('up', flush=True); input()", options=(), args=()):
         """Start a program that prints ``up`` and waits; yield the pids of launcher, supervisor, init and worker."""
-        run = self.popen(self.words(code, options=["-q", *options]), stdin=subprocess.PIPE)
+        run = self.popen(self.words(code, options=["-q", *options], args=args), stdin=subprocess.PIPE)
         try:
             assert run.stdout.readline() == "up\n"
             (supervisor,) = children(run.pid)
             (init,) = children(supervisor)
-            (worker,) = children(init)
+            worker = children(init)[0]
             yield run.pid, supervisor, init, worker
         finally:
             run.communicate("\n", timeout=30)
