@@ -367,7 +367,7 @@ def _protected(contract: Contract, declared: tuple[PathFact, ...], known: Interp
     found: list[tuple[str, str]] = []
     for grant, fact in zip(contract.files, declared, strict=True):
         if fact.kind == "directory" and layout.writes(grant):
-            found += project.protected_entries(fact.real, contract=contract.path, environment=known.prefix)
+            found += project.protected_below(fact.real, contract=contract.path, environment=known.prefix)
     return tuple((path, kind) for path, kind in dict.fromkeys(found) if path not in named)
 
 

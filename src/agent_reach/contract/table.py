@@ -146,7 +146,7 @@ HOLDER: tuple[Key, ...] = (
     Key("limits.open_files", "count", "Open descriptors of one process."),
     Key("limits.scratch", "size", "Private file system for /tmp and HOME; `{max, inodes}` also counts files.", "1GiB"),
     Key("limits.output", "size", "Bytes on standard output and error."),
-    Key("limits.io", "mapping", "Disk rates."),
+    Key("limits.io", "mapping", "Disk rates; held by nothing yet, and the receipt says so."),
     Key("limits.io.read", "rate", "Bytes read per second."),
     Key("limits.io.write", "rate", "Bytes written per second."),
     Key("limits.bandwidth", "mapping", "Network rates.", status=NOT_YET, planned="network rules"),
@@ -161,7 +161,7 @@ HOLDER: tuple[Key, ...] = (
     Key("options.strict", "flag", "Stricter guards.", status=NOT_YET, planned="analysis"),
     Key("options.preload", "texts", "Modules of a zygote.", status=NOT_YET, planned="sessions"),
     Key("options.context_isolation", "flag", "Whether PYTHONPATH is ignored.", "true"),
-    Key("options.disable_pycache", "flag", "Whether no bytecode is read or written; safety does not need it.", "false"),
+    Key("options.disable_pycache", "flag", "Whether no bytecode is written; safety does not need it.", "false"),
     Key(
         "options.multiprocessing_start_method",
         "choice",

@@ -136,6 +136,42 @@ def special_entries(root: str) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
+def protected_below(root: str, *, contract: str, environment: str) -> tuple[tuple[str, str], ...]:
+    """List existing entries of a writable directory, and of every directory in it, that stay read-only.
+
+    Args:
+        root: real path of the directory.
+        contract: absolute path of the contract.
+        environment: prefix of the active virtual environment; nothing below it is looked at.
+
+    Raises:
+        Unavailable: the tree is too large to be looked through.
+    """
+    found: list[tuple[str, str]] = []
+    pending, seen = [root], 0
+    while pending:
+        directory = pending.pop()
+        found += protected_entries(directory, contract=contract, environment=environment)
+        try:
+            entries = list(os.scandir(directory))
+        except OSError:
+            continue
+        seen += len(entries)
+        if seen > _MOST_ENTRIES * 4:
+            raise Unavailable(
+                "a writable grant of that size",
+                needed=f"at most {_MOST_ENTRIES * 4} entries below {root} to look for protected names",
+                found="more",
+                fix="grant the directories below it that the program needs",
+            )
+        pending += [
+            entry.path
+            for entry in entries
+            if entry.is_dir(follow_symlinks=False) and entry.name != ".git" and entry.path != environment
+        ]
+    return tuple(dict.fromkeys(found))
+
+
 def protected_entries(root: str, *, contract: str, environment: str) -> tuple[tuple[str, str], ...]:
     """List existing entries of a writable directory that stay read-only.
 
@@ -150,7 +186,10 @@ def protected_entries(root: str, *, contract: str, environment: str) -> tuple[tu
         if os.path.lexists(path) and not os.path.islink(path):
             found.append((path, "directory" if os.path.isdir(path) else "file"))
     found += _git_directory(root)
-    found += [(entry.path, "file") for entry in os.scandir(root) if _is_contract(entry)]
+    try:
+        found += [(entry.path, "file") for entry in os.scandir(root) if _is_contract(entry)]
+    except OSError:  # not ours to list: nothing in it is ours to change
+        return tuple(found)
     if contract.startswith(root + "/"):
         found.append((contract, "file"))
     if environment.startswith(root + "/"):

@@ -182,3 +182,17 @@ def test_a_script_behind_a_link_is_shown_under_both_names(tmp_path: Path) -> Non
 def test_a_script_that_cannot_be_parsed_stands_alone(tmp_path: Path, text: str) -> None:
     (tmp_path / "job.py").write_bytes(text.encode("latin-1"))
     assert project.beside(f"{tmp_path}/job.py") == [f"{tmp_path}/job.py"]
+
+
+def test_protected_names_are_found_at_any_depth(tmp_path):
+    nested = tmp_path / "work" / "vendor" / "lib"
+    (nested / ".git" / "hooks").mkdir(parents=True)
+    (nested / ".git" / "config").write_text("")
+    (nested / ".envrc").write_text("")
+    (tmp_path / "work" / "data").mkdir()
+    found = dict(project.protected_below(str(tmp_path / "work"), contract="", environment="-"))
+    assert found == {
+        f"{nested}/.git/hooks": "directory",
+        f"{nested}/.git/config": "file",
+        f"{nested}/.envrc": "file",
+    }
