@@ -234,16 +234,22 @@ def fresh(known, name):
     return one
 
 
-@pytest.fixture(params=["root", "user"])
+@pytest.fixture
 def caller(request, known_callers):
     """Root, then an ordinary user."""
     return fresh(known_callers, request.param)
 
 
 def pytest_generate_tests(metafunc):
-    """Choose the confinements of `confined`: enough to see each once; all of them for `--long`."""
+    """Choose callers, root only where root runs the tests, and the confinements of `confined`.
+
+    Root sees each confinement once, and all of them with `--long`.
+    """
+    names = ("user",) if os.geteuid() else ("root", "user")
+    if "caller" in metafunc.fixturenames:
+        metafunc.parametrize("caller", names, indirect=True)
     if "confined" in metafunc.fixturenames:
-        pairs = [(name, how) for name in ("root", "user") for how in CONFINEMENTS if (name, how) not in IMPOSSIBLE]
+        pairs = [(name, how) for name in names for how in CONFINEMENTS if (name, how) not in IMPOSSIBLE]
         if os.geteuid() == 0 and not metafunc.config.getoption("--long"):
             pairs = [pair for pair in pairs if pair in SHORT]
         metafunc.parametrize("confined", pairs, indirect=True, ids=[f"{name}, {how}" for name, how in pairs])
