@@ -329,7 +329,7 @@ def _verdict(ended: Ended) -> tuple[int, int, str, str, str]:
         code = EXIT_WALL_LIMIT if ended.cause == "wall" else _SIGNAL_BASE + 9
         return code, 9, "limit", ended.cause, f"limits.{ended.cause} reached"
     if ended.cause == "denied":
-        return EXIT_REACH_FAILED, 0, "denied", "", "stopped at the first denial (options.on_denial)"
+        return EXIT_REACH_FAILED, 0, "denied", "", "a denial makes the run fail (options.on_denial)"
     if ended.status is None:
         return _SIGNAL_BASE + 9, 9, "lost", "", "the sandbox was killed from outside"
     if os.WIFSIGNALED(ended.status):

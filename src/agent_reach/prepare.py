@@ -248,6 +248,8 @@ def _project(
     beside: list[str] = []
     if script and not (root and paths.beneath(os.path.realpath(script), root) and paths.beneath(script, root)):
         beside = project.beside(script)
+    if contract.project_read == "none" and script:
+        return ProjectFact(files=tuple(dict.fromkeys((script, os.path.realpath(script)))))
     if not root or contract.project_read == "none":
         return ProjectFact(files=tuple(beside))
     skip = tuple({known.prefix, known.base_prefix} - {root})

@@ -15,15 +15,71 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-MODULES = """
-test_os test_posixpath test_pathlib test_shutil test_tempfile test_glob test_fileinput test_io test_fileio test_mmap
-test_select test_selectors test_signal test_threading test_thread test_queue test_subprocess test_concurrent_futures
-test_multiprocessing_spawn test_ssl test_httpservers test_urllib test_urllib2_localnet test_ftplib test_smtplib
-test_json test_pickle test_zipfile test_gzip test_hashlib test_zoneinfo test_locale test_time test_datetime test_pty
-test_resource test_pwd test_uuid test_random test_runpy
-""".split()
+MODULES = [
+    "test_os",
+    "test_posixpath",
+    "test_pathlib",
+    "test_shutil",
+    "test_tempfile",
+    "test_glob",
+    "test_fileinput",
+    "test_io",
+    "test_fileio",
+    "test_mmap",
+    "test_select",
+    "test_selectors",
+    "test_signal",
+    "test_threading",
+    "test_thread",
+    "test_queue",
+    "test_subprocess",
+    "test_concurrent_futures",
+    "test_multiprocessing_spawn",
+    "test_ssl",
+    "test_httpservers",
+    "test_urllib",
+    "test_urllib2_localnet",
+    "test_ftplib",
+    "test_smtplib",
+    "test_json",
+    "test_pickle",
+    "test_zipfile",
+    "test_gzip",
+    "test_hashlib",
+    "test_zoneinfo",
+    "test_locale",
+    "test_time",
+    "test_datetime",
+    "test_pty",
+    "test_resource",
+    "test_pwd",
+    "test_uuid",
+    "test_random",
+    "test_runpy",
+]
 # What the suite starts besides Python; a command is there only when it is granted.
-COMMANDS = "sh bash cat echo true false sleep ls id ps env grep sed tar gzip dd sort head tail uname".split()
+COMMANDS = [
+    "sh",
+    "bash",
+    "cat",
+    "echo",
+    "true",
+    "false",
+    "sleep",
+    "ls",
+    "id",
+    "ps",
+    "env",
+    "grep",
+    "sed",
+    "tar",
+    "gzip",
+    "dd",
+    "sort",
+    "head",
+    "tail",
+    "uname",
+]
 ALLOWED_LOSSES = 4
 SECONDS = 600
 
@@ -57,7 +113,8 @@ def compare(python, modules, jobs, logs):
             passes([python], module, logs / f"{module}.bare"),
             passes(reach, module, logs / f"{module}.inside"),
         )
-        print(f"{module:32} bare {'ok' if found[0] else 'FAILED':8} inside {'ok' if found[1] else 'FAILED'}", flush=True)
+        words = ["ok" if passed else "FAILED" for passed in found]
+        print(f"{module:32} bare {words[0]:8} inside {words[1]}", flush=True)
         return module, found
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -165,7 +165,7 @@ def test_as_much_of_the_project_is_shown_as_the_contract_says(
     fact = prepare._project(Contract(project_read=read), str(project), f"{project}/job.py", PYTHON, ())
     assert fact.root == (str(project) if shown else "")
     assert {os.path.relpath(path, project) for path, _ in fact.masks} == hidden
-    assert fact.files == ()
+    assert fact.files == (() if shown else (f"{project}/job.py",))
 
 
 def test_a_script_outside_the_project_is_shown_with_what_it_imports(project: Path, tmp_path: Path) -> None:

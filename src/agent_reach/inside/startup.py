@@ -33,7 +33,7 @@ class Guard:
         self._busy = False
 
     def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
-        """Look at one event; everything but five of them is passed over at once."""
+        """Look at one event; everything but six of them is passed over at once."""
         if event == "open":
             path, mode, flags = arguments
             if isinstance(path, (str, bytes)) and isinstance(flags, int) and not self._busy:
@@ -43,6 +43,10 @@ class Guard:
         elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
             port = arguments[1] if len(arguments) > 1 else 0
             self._on_lookup(arguments[0], port if isinstance(port, int) else 0)
+        elif event == "os.mkdir":
+            if isinstance(arguments[0], (str, bytes)) and arguments[2] == -1:
+                name = os.fsdecode(arguments[0])
+                self._check_name(name, os.path.abspath(name))
         elif event == "os.system":
             self._refuse("call", "os.system", "disabled in restricted context")
             raise SystemError("os.system() is disabled in restricted context")
@@ -56,6 +60,8 @@ class Guard:
         writing = bool(flags & _WRITING)
         granted = _beneath(text, self._write if writing else self._read)
         if granted and not _beneath(text, self._table.get("hidden", ())):
+            if writing:
+                self._check_write(path, text, flags)
             return
         private = _beneath(text, self._table.get("home", ()))
         scratch = private or _beneath(text, self._table.get("scratch", ()))
@@ -70,9 +76,27 @@ class Guard:
             raise PermissionError(13, "Permission denied", path)
         self._refuse(action, text, clause, entry, shown=False)
 
+    def _check_write(self, path: str, text: str, flags: int) -> None:
+        """Hold what no mount can: append grants, and names that other programs of the host obey."""
+        if _beneath(text, self._table.get("append", ())) and (flags & os.O_TRUNC or not flags & os.O_APPEND):
+            self._refuse("write", text, "granted for appending only", f"- {{path: {_scalar(text)}, mode: w}}")
+            raise PermissionError(13, "Permission denied", path)
+        self._check_name(path, text)
+
+    def _check_name(self, path: str, text: str) -> None:
+        """Refuse to make a protected name in a writable grant, unless a grant names it exactly."""
+        grants = self._table.get("granted", ())
+        known = os.path.basename(text) in self._table.get("protected", ())
+        if known and text not in grants and _beneath(text, grants) and not os.path.lexists(text):
+            clause = "a protected name in a writable grant: other programs would run or obey it"
+            self._refuse("write", text, clause, f"- {{path: {_scalar(text)}, mode: w}}")
+            raise PermissionError(13, "Permission denied", path)
+
     def _on_connect(self, address: object) -> None:
         """Say where a connect comes from that the contract may refuse; the supervisor decides."""
-        if isinstance(address, tuple) and address and not str(address[0]).startswith("198.18."):
+        if not isinstance(address, tuple) or len(address) < 2:
+            return
+        if not str(address[0]).startswith("198.18.") or str(address[1]) not in self._table.get("port", ()):
             wire = self._load()
             import _thread
 

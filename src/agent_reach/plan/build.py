@@ -172,7 +172,7 @@ def _notes(contract: Contract, facts: Facts) -> tuple[str, ...]:
     if facts.tier != "full":
         notes += reduced.notes(contract, facts)
     if any(grant.mode.startswith("a") for grant in contract.files):
-        notes.append("append: not enforced, the file can be overwritten as well")
+        notes.append("append: held for Python code, not enforced for native code")
     return tuple(notes)
 
 

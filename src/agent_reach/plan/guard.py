@@ -34,11 +34,15 @@ def table(contract: Contract, facts: Facts) -> bytes:
     for grant, fact in grants:
         names = [grant.path] if grant.source else [fact.path, fact.real]
         read += names if grant.source or layout.reads(grant) else []
-    write = scratch + [name for grant, fact in grants if layout.writes(grant) for name in (fact.path, fact.real)]
+    granted = [name for grant, fact in grants if layout.writes(grant) for name in (fact.path, fact.real)]
     sections = {
         "read": read,
         "scratch": scratch,
-        "write": write,
+        "write": scratch + granted,
+        "granted": granted,
+        "append": [name for grant, fact in grants if grant.mode.rstrip("b") == "a" for name in (fact.path, fact.real)],
+        "protected": layout.PROTECTED,
+        "port": [str(rule.port) for rule in contract.network],
         "hidden": [path for path, _ in facts.project.masks],
         "home": [] if facts.private else [facts.caller.home],
         "library": library,

@@ -28,7 +28,7 @@ def _limit(name: str, by: str) -> Enforced:
     if by:
         return Enforced(f"limits.{name}", ENFORCED, by)
     left = _LEFT.get(name, "")
-    return Enforced(f"limits.{name}", BEST_EFFORT if left else NOT_ENFORCED, left or "needs a control group")
+    return Enforced(f"limits.{name}", BEST_EFFORT if left else NOT_ENFORCED, left or "nothing on this host holds it")
 
 
 def make(plan: SandboxPlan, held: Mapping[str, str], notes: tuple[str, ...] = (), *, uid: int = 1) -> Receipt:

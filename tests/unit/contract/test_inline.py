@@ -24,7 +24,9 @@ def test_the_table_is_the_contract():
     assert json.loads(found) == {"version": "1", "limits": {"wall": "5s"}}
 
 
-@pytest.mark.parametrize("source", [b"print(1)\n", b"# /// script\n# dependencies = []\n# ///\n", b"# /// script\nx = 1\n"])
+@pytest.mark.parametrize(
+    "source", [b"print(1)\n", b"# /// script\n# dependencies = []\n# ///\n", b"# /// script\nx = 1\n"]
+)
 def test_a_script_without_the_table_has_no_contract(source):
     assert contract_in(source, "job.py") is None
 

@@ -166,7 +166,7 @@ def test_what_is_less_than_it_seems_is_reported() -> None:
     notes = planned(contract, facts.replace(python_path=("/opt/x",), started_by_root=True, caller=ALICE)).notes
     assert notes[0] == "profile from REACH_ENV"
     text = "\n".join(notes)
-    for words in ("https not checked", "append: not enforced", "PYTHONPATH ignored", "started by root"):
+    for words in ("https not checked", "append: held for Python code", "PYTHONPATH ignored", "started by root"):
         assert words in text, words
 
 
