@@ -46,7 +46,7 @@ class Guard:
         elif event == "os.mkdir":
             if isinstance(arguments[0], (str, bytes)) and arguments[2] == -1:
                 name = os.fsdecode(arguments[0])
-                self._check_name(name, os.path.abspath(name))
+                self._check_name(name, _absolute(name))
         elif event == "os.system":
             self._refuse("call", "os.system", "disabled in restricted context")
             raise SystemError("os.system() is disabled in restricted context")
@@ -56,7 +56,7 @@ class Guard:
         # A relative name may belong to a directory descriptor (os.open(dir_fd=...)), which the event does not tell.
         if not by_name and not path.startswith("/"):
             return
-        text = os.path.abspath(path)
+        text = _absolute(path)
         writing = bool(flags & _WRITING)
         granted = _beneath(text, self._write if writing else self._read)
         if granted and not _beneath(text, self._table.get("hidden", ())):
@@ -175,6 +175,12 @@ class Guard:
         finally:
             self._busy = False
             channel.close()
+
+
+def _absolute(path: str) -> str:
+    """Return a path in the one form that the table has; POSIX lets two slashes at the start stand."""
+    text = os.path.abspath(path)
+    return text[1:] if text.startswith("//") else text
 
 
 def _scalar(text: str) -> str:
