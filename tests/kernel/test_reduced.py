@@ -15,6 +15,7 @@ from egress_world import Echo
 from terminal import run_on_terminal
 
 HELLO = "print('hello')"
+GRANTS = 'version: "1"\nresources:\n  files: [{path: %s, mode: r}, {path: "%s/", mode: rw}]\n'
 # What native code sees: no guard of ours between it and the kernel.
 NATIVE = """
 import ctypes, errno, os, sys
@@ -242,6 +243,57 @@ print(*(errno.errorcode.get(e, e) for e in errors))
         before.st_mtime_ns,
         before.st_ctime_ns,
     )
+
+
+def test_rule_15_mode_and_times_are_changed_in_writable_grants(confined):
+    """What shutil.copy, tarfile and every installer do; set-id bits stay refused there too."""
+    out = confined.own(confined.place / "out", directory=True)
+    source = confined.own(confined.place / "source", "content", mode=0o754)
+    os.utime(source, ns=(10**18 + 1, 10**18 + 2))
+    code = """
+import os, shutil, sys, tempfile
+source, out = sys.argv[1:3]
+shutil.copy2(source, out + "/copy"); os.chdir(out)
+os.mkdir("d", 0o700); os.chmod("d", 0o750); here = os.open("d", os.O_RDONLY)
+fd = os.open("d/f", os.O_RDWR | os.O_CREAT); os.fchmod(fd, 0o640); os.utime(fd, (1, 2)); os.utime("d/f", (3, 4))
+os.chmod("f", 0o604, dir_fd=here); print(oct(os.fstat(fd).st_mode), os.fstat(fd).st_mtime)
+os.utime("d/f"); print(os.fstat(fd).st_mtime > 1e9)
+os.unlink("d/f"); os.fchmod(fd, 0o600); print(oct(os.fstat(fd).st_mode))
+with tempfile.NamedTemporaryFile() as file: os.chmod(file.name, 0o644)
+os.symlink(source, "link")
+for path, mode in ("d", 4755), ("d", 2755), (source, 600), ("link", 600), ("missing", 600), ("/dev/null", 600):
+    try: os.chmod(path, int(str(mode), 8)); print("changed")
+    except OSError as e: print(e.errno)
+"""
+    ended = confined.run(code, contract=GRANTS % (source, out), args=[source, out])
+    assert ended.out.split() == ["0o100604", "4.0", "True", "0o100600", "1", "1", "1", "1", "2", "1"], ended
+    copied = (out / "copy").stat()
+    assert (copied.st_mode & 0o7777, copied.st_mtime_ns) == (0o754, 10**18 + 2)
+    assert source.stat().st_mode & 0o7777 == 0o754
+
+
+def test_rule_15_a_mode_is_changed_where_it_was_checked(confined):
+    """The name is exchanged all the time: between a file of its own and a link to one that it may only read."""
+    out = confined.own(confined.place / "out", directory=True)
+    source = confined.own(confined.place / "source", "content", mode=0o644)
+    code = """
+import os, signal, sys
+source, out = sys.argv[1:3]; os.chdir(out); open("own", "w").close(); os.symlink(source, "bad"); pid = os.fork()
+while pid == 0:
+    for name in "own", "bad":
+        try: os.unlink("name")
+        except OSError: pass
+        try: os.link(name, "name", follow_symlinks=False)
+        except OSError: pass
+done = 0
+for _ in range(3000):
+    try: os.chmod("name", 0o666); done += 1
+    except OSError: pass
+os.kill(pid, signal.SIGKILL); os.waitpid(pid, 0); print(done > 0)
+"""
+    ended = confined.run(code, contract=GRANTS % (source, out), args=[source, out])
+    assert ended.out == "True\n", ended
+    assert source.stat().st_mode & 0o7777 == 0o644
 
 
 # -- network ---------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def filter_options(plan: SandboxPlan) -> FilterOptions:
         notify_signals=reduced and plan.landlock < landlock.ABI_SCOPE,
         # Memory in a memfd counts for no process: without a memory cgroup only its absence bounds it.
         no_memfd="memory" in names and not plan.memory_cgroup,
-        metadata="refuse" if reduced else "allow",
+        metadata="notify" if reduced else "allow",
         uid=plan.inner_uid,
         gid=plan.inner_gid,
         refuse_truncate=reduced and plan.landlock < landlock.ABI_TRUNCATE,

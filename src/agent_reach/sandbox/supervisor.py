@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent_reach.plan.model import SandboxPlan
     from agent_reach.sandbox.channel import Channel
     from agent_reach.sandbox.lock import Lock
+    from agent_reach.sandbox.metadata import Metadata
     from agent_reach.sandbox.network import Network
     from agent_reach.sandbox.processes import Processes
     from agent_reach.sandbox.sources import Sources
@@ -117,6 +118,7 @@ class Supervisor:
         self._poll = select.poll()
         self._network: Network | None = None
         self._processes: Processes | None = None
+        self._metadata: Metadata | None = None
         self._watchdog: Watchdog | None = None
         self._listener = -1
         self._handed: tuple[int, ...] = ()
@@ -330,9 +332,10 @@ class Supervisor:
         self._handed = (int(fields["device"]), *rest)
         self._poll.register(self._listener, _POLL_IN)
         if self._plan.tier != "full":
+            from agent_reach.sandbox.metadata import Metadata
             from agent_reach.sandbox.processes import Processes
 
-            self._processes = Processes()
+            self._processes, self._metadata = Processes(), Metadata(self._plan.writable)
 
     def _on_control(self) -> bool:
         """Handle a message of the launcher; False when it is gone."""
@@ -354,6 +357,8 @@ class Supervisor:
             return
         if self._processes is not None and call.nr in self._processes.calls():
             self._processes.handle(self._listener, call)
+        elif self._metadata is not None and call.nr in self._metadata.calls():
+            self._metadata.handle(self._listener, call)
         elif call.args[0] & 0xFFFF_FFFF == 0xFFFF_FFFF:
             self._worker = self._worker or call.pid
             notify.respond(self._listener, call.id, error=selftest.ANSWER)

@@ -67,7 +67,7 @@ def test_the_filter_of_tier_full_permits_what_namespaces_hold() -> None:
 def test_the_filter_of_tier_reduced_makes_up_for_namespaces_and_old_landlock() -> None:
     options = limits.filter_options(planned(facts=REDUCED))
     options.check()
-    assert (options.metadata, options.notify_forks, options.notify_signals) == ("refuse", True, False)
+    assert (options.metadata, options.notify_forks, options.notify_signals) == ("notify", True, False)
     assert limits.filter_options(planned(facts=REDUCED.replace(landlock=5))).notify_signals
     assert limits.filter_options(planned(facts=REDUCED.replace(landlock=2))).refuse_truncate
     assert not limits.filter_options(planned(facts=REDUCED.replace(landlock=3))).refuse_truncate
