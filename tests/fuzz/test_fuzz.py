@@ -15,7 +15,7 @@ from agent_reach.errors import ContractError, ProviderError
 from agent_reach.providers import uri
 from agent_reach.wire import frames
 
-SHORT, LONG = 200, 20_000
+SHORT, LONG = 200, 5_000
 YAML_PIECES = [
     "version: '1'\n",
     "resources:\n",
