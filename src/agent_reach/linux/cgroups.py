@@ -6,6 +6,7 @@ using it: making a directory may be allowed where moving a process into it is no
 
 from __future__ import annotations
 
+import errno
 import os
 
 from agent_reach._util import held as held_directories
@@ -27,12 +28,14 @@ class Group(Record):
     Args:
         version: 1 or 2.
         paths: its directory for each controller (version 2: one directory for all).
+        leaf: where we moved ourselves, so that the parent may hand out controllers (version 2), or empty.
         locks: descriptors that say that the group is in use, for as long as a copy of them is open.
     """
 
     version: int
     paths: tuple[tuple[str, str], ...]
     locks: tuple[int, ...] = ()
+    leaf: str = ""
 
     def path(self, controller: str) -> str:
         """Return the directory of a controller, or nothing."""
@@ -109,6 +112,8 @@ def remove(group: Group) -> None:
         _remove(directory)
     for descriptor in group.locks:
         os.close(descriptor)
+    if group.leaf:
+        _move_back(group.leaf)
 
 
 def _remove(directory: str) -> None:
@@ -186,16 +191,58 @@ def _create_v2(name: str, wanted: Mapping[str, float]) -> Group | None:
             continue
         directory = os.path.join(parent, name)
         try:
-            enable = " ".join(f"+{controller}" for controller in sorted(needed & controllers))
-            namespaces.write_file(os.path.join(parent, "cgroup.subtree_control"), enable.encode())
+            leaf = _hand_out(parent, needed & controllers)
             lock = held_directories.make(directory, 0o755)
         except OSError:
             continue
-        group = Group(2, tuple((controller, directory) for controller in sorted(needed & controllers)), (lock,))
+        paths = tuple((controller, directory) for controller in sorted(needed & controllers))
+        group = Group(2, paths, (lock,), leaf)
         if _usable(group, wanted):
             return group
         remove(group)
     return None
+
+
+def _hand_out(parent: str, controllers: set[str]) -> str:
+    """Let the children of a group have controllers; return the leaf that we had to move to, or nothing.
+
+    A group with processes in it may not hand controllers on (cgroups(7), "no internal processes"). In a scope that
+    was made for us (systemd-run --scope) we are the only one, and make room; with others in it we leave it alone.
+
+    Raises:
+        OSError: refused.
+    """
+    control = os.path.join(parent, "cgroup.subtree_control")
+    enable = " ".join(f"+{controller}" for controller in sorted(controllers)).encode()
+    try:
+        namespaces.write_file(control, enable)
+    except OSError as error:
+        if error.errno != errno.EBUSY or _read(os.path.join(parent, "cgroup.procs")).split() != [str(os.getpid())]:
+            raise
+    else:
+        return ""
+    leaf = os.path.join(parent, f"reach-launcher-{os.getpid()}")
+    os.mkdir(leaf)
+    try:
+        namespaces.write_file(os.path.join(leaf, "cgroup.procs"), b"0")
+        namespaces.write_file(control, enable)
+    except OSError:
+        _move_back(leaf)
+        raise
+    return leaf
+
+
+def _move_back(leaf: str) -> None:
+    """Go back to the group that we came from, which takes processes again once it hands nothing out."""
+    parent = os.path.dirname(leaf)
+    control = os.path.join(parent, "cgroup.subtree_control")
+    try:
+        for controller in _read(control).split():
+            namespaces.write_file(control, b"-" + controller.encode())
+        namespaces.write_file(os.path.join(parent, "cgroup.procs"), b"0")
+        os.rmdir(leaf)
+    except OSError:
+        return  # the scope and all below it go with its last process
 
 
 def _create_v1(name: str, wanted: Mapping[str, float]) -> Group | None:
