@@ -9,6 +9,7 @@ that pass bare and fail inside; exit status 1 if there are more than the four th
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -127,6 +128,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("modules", nargs="*", default=MODULES)
     options = parser.parse_args()
+    # A shell starts background jobs with SIGINT ignored, children inherit that, and test_signal then fails bare.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     logs = Path(tempfile.mkdtemp(prefix="cpython-suite-"))
     results = compare(options.python, options.modules or MODULES, options.jobs, logs)
     lost = [module for module, (bare, inside) in results.items() if bare and not inside]

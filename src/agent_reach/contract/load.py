@@ -169,6 +169,10 @@ def narrow_by_system(
     Raises:
         ContractError: one of them cannot be used; it is never passed over.
     """
+    import os
+
+    if not os.path.lexists(directory):
+        return contract
     from agent_reach.contract.system import narrow, policies
 
     names = policies(directory)
