@@ -63,7 +63,7 @@ class World:
         found = self.hosts(name) if callable(self.hosts) else self.hosts.get(name, ())
         return Resolved(tuple(addresses.parse(one) for one in found), not found)
 
-    def run(self, code, *args, timeout=30, env=None, python=sys.executable, during=None):
+    def run(self, code, *args, timeout=30, env=None, python=os.path.realpath(sys.executable), during=None):
         """Run Python code inside and return how it ended.
 
         Args:
@@ -78,10 +78,11 @@ class World:
         with tempfile.TemporaryFile() as output, contextlib.ExitStack() as stack:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             flags = namespaces.CLONE_NEWUSER | namespaces.CLONE_NEWNET | namespaces.CLONE_NEWNS
+            program = build(_syscalls.machine(), self.filter)  # a clone below /tmp is out of sight inside
             pid = namespaces.fork_into(flags) if self.tier == "full" else os.fork()
             if pid == 0:
                 ours.close()
-                self._inside(theirs, output.fileno(), command, env)
+                self._inside(theirs, output.fileno(), command, env, program)
             theirs.close()
             watch = pidfd.open(pid)
             stack.callback(os.close, watch)
@@ -114,7 +115,7 @@ class World:
             output.seek(0)
             return Ended(status, output.read().decode(errors="replace"), broker, events)
 
-    def _inside(self, link, output, command, env):
+    def _inside(self, link, output, command, env, program):
         """Set up the child and become the program; never returns."""
         try:
             link.recv(10)
@@ -125,7 +126,7 @@ class World:
                 device = _set_up_files()
                 caps.drop_all()
             _syscalls.prctl(PR_SET_NO_NEW_PRIVS, 1)
-            listener = notify.install(build(_syscalls.machine(), self.filter))
+            listener = notify.install(program)
             fdpass.send(link, b"%d" % device, (listener, *descriptors))
             link.recv(10)
             for target in (1, 2):
