@@ -63,7 +63,7 @@ class World:
         found = self.hosts(name) if callable(self.hosts) else self.hosts.get(name, ())
         return Resolved(tuple(addresses.parse(one) for one in found), not found)
 
-    def run(self, code, *args, timeout=30, env=None, python=os.path.realpath(sys.executable), during=None):
+    def run(self, code, *args, timeout=30, env=None, python="", during=None):
         """Run Python code inside and return how it ended.
 
         Args:
@@ -74,7 +74,8 @@ class World:
             python: interpreter.
             during: called once with the child's pid when it runs.
         """
-        command = [python, "-I", "-c", code, *map(str, args)]
+        # The venv may lie below /tmp, which is out of sight inside: what runs there needs the standard library alone.
+        command = [python or os.path.realpath(sys.executable), "-I", "-c", code, *map(str, args)]
         with tempfile.TemporaryFile() as output, contextlib.ExitStack() as stack:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             flags = namespaces.CLONE_NEWUSER | namespaces.CLONE_NEWNET | namespaces.CLONE_NEWNS
