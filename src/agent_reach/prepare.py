@@ -101,19 +101,29 @@ def places(environ: Mapping[str, str], home: str, *, use_cache: bool = True) -> 
     return Places(os.path.join(state, "reach"), os.path.join(cache, "reach") if use_cache else "")
 
 
+def find_document(request: Request, caller: Caller) -> tuple[str | None, bytes | None]:
+    """Return the path of the document that belongs to a request, if any, and its content where it was read.
+
+    Raises:
+        ContractError: somebody else could have written it, or the block in the script cannot be read.
+    """
+    script = _script(request, caller)
+    path = request.contract or load.discover(script or None, caller.cwd, caller.home)
+    if script and not request.contract and not (path and path.endswith(".reach.yaml")):
+        # The script's own word is nearer than a contract of its directory.
+        data = load.inline(script)
+        if data is not None:
+            return script, data
+    return path, request.contract_data
+
+
 def find_contract(request: Request, caller: Caller, where: Places, environ: Mapping[str, str]) -> Contract:
     """Load the contract that belongs to a request, with the command line's grants, narrowed by the system's.
 
     Raises:
         ContractError: it cannot be used.
     """
-    script = _script(request, caller)
-    path = request.contract or load.discover(script or None, caller.cwd, caller.home)
-    data = request.contract_data
-    if script and not request.contract and not (path and path.endswith(".reach.yaml")):
-        # The script's own word is nearer than a contract of its directory.
-        data = load.inline(script)
-        path = script if data is not None else path
+    path, data = find_document(request, caller)
     profile, note = load.choose_profile(request.profile, environ)
     cache_dir = os.path.join(where.cache, "contracts") if where.cache else None
     if not path:

@@ -9,7 +9,6 @@ from agent_reach.cli import advice, failures, request
 from agent_reach.cli.clauses import shorten
 from agent_reach.cli.options import UsageError
 from agent_reach.cli.terminal import paint_for, say
-from agent_reach.contract import load
 from agent_reach.errors import ContractError, Finding, ReachError
 from agent_reach.host.caller import look_at_caller
 
@@ -77,15 +76,20 @@ def check(asked: Request, environ: Mapping[str, str], *, save: bool = False) -> 
         UsageError: there is no contract.
     """
     caller = look_at_caller(environ)
-    path = _path(asked, caller)
+    try:
+        path, data = prepare.find_document(asked, caller)
+    except ContractError as error:
+        return _unusable(error, asked.target, caller)
+    if not path:
+        raise UsageError("there is no contract here", "name one, or write one with `reach init`")
     shown = shorten(path, caller.cwd)
     try:
-        names = _profiles(path, asked.contract_data) if asked.profile is None else (asked.profile,)
+        names = _profiles(path, data) if asked.profile is None else (asked.profile,)
         contracts = [_load(asked.replace(profile=name), environ, caller) for name in names]
         if save:
             _save(asked, contracts, caller)
     except ContractError as error:
-        return Checked(shown, (), tuple(_short(finding, caller.cwd) for finding in error.findings), usable=False)
+        return _unusable(error, shown, caller)
     findings = {finding: None for contract in contracts for finding in advice.findings(contract, shown, caller.home)}
     return Checked(shown, tuple(name for name in names if name), tuple(findings), usable=True)
 
@@ -101,16 +105,6 @@ def _save(asked: Request, contracts: list[Contract], caller: Caller) -> None:
     if len(contracts) > 1:
         raise UsageError("--save needs one profile", "name it with --env")
     save(asked, contracts[0], caller)
-
-
-def _path(asked: Request, caller: Caller) -> str:
-    """Return the path of the contract."""
-    if asked.contract:
-        return asked.contract
-    found = load.discover(asked.target if asked.kind == "script" else None, caller.cwd, caller.home)
-    if not found:
-        raise UsageError("there is no contract here", "name one, or write one with `reach init`")
-    return found
 
 
 def _profiles(path: str, data: bytes | None) -> tuple[str | None, ...]:
@@ -141,9 +135,10 @@ def _load(asked: Request, environ: Mapping[str, str], caller: Caller) -> Contrac
     return prepare.find_contract(asked, caller, where, others)
 
 
-def _short(finding: Finding, cwd: str) -> Finding:
-    """Shorten the path of a finding."""
-    return finding.replace(file=shorten(finding.file, cwd))
+def _unusable(error: ContractError, shown: str, caller: Caller) -> Checked:
+    """Return what to say of a contract that cannot be used."""
+    findings = tuple(finding.replace(file=shorten(finding.file, caller.cwd)) for finding in error.findings)
+    return Checked(shown, (), findings, usable=False)
 
 
 def _print_text(checked: Checked, paint: Paint) -> None:

@@ -57,12 +57,14 @@ def save(asked: Request, contract: Contract, caller: Caller) -> None:
         caller: who asks.
 
     Raises:
-        UsageError: the contract has no file.
+        UsageError: the contract has no file of its own.
         ContractError: the document is written in a way that only a person can change.
     """
     if asked.contract_data is not None:
         raise UsageError("--save needs a contract in a file, and this one came from a descriptor")
     script = asked.target if asked.kind == "script" else None
+    if script and contract.path == os.path.normpath(os.path.join(caller.cwd, script)):
+        raise UsageError("--save does not write into a script", f"write it into the [tool.reach] table of {script}")
     path = contract.path or os.path.join(caller.cwd, default_name(script))
     text = read_owned(path).decode("utf-8-sig") if contract.path else starting_contract(script)
 

@@ -112,3 +112,11 @@ def test_the_file_keeps_its_mode_and_no_scratch_stays(tmp_path) -> None:
 def test_a_contract_from_a_descriptor_cannot_be_saved_to(tmp_path) -> None:
     with pytest.raises(UsageError, match="came from a descriptor"):
         save(Request("script", "job.py", contract_data=b""), load.empty(), caller(tmp_path))
+
+
+def test_a_contract_inside_a_script_is_the_authors_to_change(tmp_path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text('# /// script\n# [tool.reach]\n# version = "1"\n# ///\n')
+    contract = load.load(str(script), home=HOME, data=load.inline(str(script)))
+    with pytest.raises(UsageError, match="does not write into a script"):
+        save(Request("script", "./job.py", commands=("sh",)), contract, caller(tmp_path))

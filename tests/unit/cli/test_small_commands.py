@@ -149,3 +149,20 @@ def test_check_finds_the_contract_of_a_script(tmp_path, capfd) -> None:
     (tmp_path / "reach.yaml").write_text("version: 9\n")
     assert main(["check", "job.py"]) == 0
     assert capfd.readouterr().out == "job.reach.yaml: clean\n"
+
+
+INLINE = '# /// script\n# [tool.reach]\n# version = "1"\n# [tool.reach.resources]\n# {}\n# ///\n'
+
+
+def test_check_finds_the_contract_inside_a_script(tmp_path, capfd) -> None:
+    (tmp_path / "job.py").write_text(INLINE.format('commands = ["sh"]'))
+    (tmp_path / "reach.yaml").write_text("version: 9\n")
+    assert main(["check", "job.py"]) == 0
+    assert capfd.readouterr().out == "job.py: clean\n"
+
+
+def test_check_shows_what_is_wrong_inside_a_script(tmp_path, capfd) -> None:
+    (tmp_path / "job.py").write_text(INLINE.format("filez = []"))
+    (tmp_path / "reach.yaml").write_text(CLEAN)
+    assert main(["check", "job.py"]) == 2
+    assert capfd.readouterr().out.startswith("job.py:4:3: `resources.filez`: `filez` is not a key here")
