@@ -26,6 +26,7 @@ from agent_reach.linux.seccomp.options import FilterOptions
 MS_REC_PRIVATE = 0x4000 | 0x40000
 MS_BIND = 0x1000
 STUB = "127.0.0.53"
+SOURCE = os.path.dirname(os.path.dirname(sys.modules["agent_reach"].__file__))
 FILES = {
     "/etc/resolv.conf": f"nameserver {STUB}\noptions timeout:2 attempts:2\n",
     "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
@@ -74,7 +75,7 @@ class World:
             python: interpreter.
             during: called once with the child's pid when it runs.
         """
-        # The venv may lie below /tmp, which is out of sight inside: what runs there needs the standard library alone.
+        # Not the venv's: in a clone below /tmp, all of it but SOURCE is out of sight inside.
         command = [python or os.path.realpath(sys.executable), "-I", "-c", code, *map(str, args)]
         with tempfile.TemporaryFile() as output, contextlib.ExitStack() as stack:
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -152,8 +153,13 @@ def _set_up_network():
 
 def _set_up_files():
     """Lay the resolver's files over those of the host, and a private /tmp; return its st_dev."""
+    source = os.open(SOURCE, os.O_PATH)
     _syscalls.mount(None, "/", None, MS_REC_PRIVATE)
     _syscalls.mount("tmpfs", "/tmp", "tmpfs", 0)
+    if not os.path.exists(SOURCE):  # a clone below /tmp
+        os.makedirs(SOURCE)
+        _syscalls.mount(f"/proc/self/fd/{source}", SOURCE, None, MS_BIND)
+    os.close(source)
     for number, (path, text) in enumerate(FILES.items()):
         with open(f"/tmp/{number}", "w") as file:
             file.write(text)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
-
 from agent_reach.outcome import Place
-from egress_world import World
+from egress_world import SOURCE, World
 
 HEAD = f"""
 import os, socket, struct, sys, threading
-sys.path.insert(0, {os.path.dirname(os.path.dirname(sys.modules["agent_reach"].__file__))!r})
+sys.path.insert(0, {SOURCE!r})
 from agent_reach.wire import frames, reports
 channel = socket.socket(socket.AF_UNIX); channel.connect(reports.CHANNEL)
 spot = reports.Spot("job.py", 18, "main")
