@@ -63,7 +63,10 @@ race(flip, attempt)""",
 fd = os.open("/dev/null", os.O_RDONLY); own = socket.create_server(("127.0.0.1", 0)); held = socket.socket()
 unix = socket.socket(socket.AF_UNIX); fresh = []
 def flip():
-    s = socket.socket(); os.dup2(s.fileno(), fd); os.dup2(unix.fileno(), fd); os.dup2(held.fileno(), fd); s.close()
+    s = socket.socket(); os.dup2(s.fileno(), fd); os.dup2(unix.fileno(), fd)
+    try: os.dup2(held.fileno(), fd)
+    except OSError: pass  # attempt() has just closed it
+    s.close()
 def attempt():
     global held
     count(libc.connect(fd, buffer, 16)); ctypes.memmove(buffer, evil if len(fresh) % 2 else good, 16); fresh.append(1)
