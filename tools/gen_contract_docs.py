@@ -63,7 +63,8 @@ _NOTES = {
 | `rw` `r+` | yes | yes | yes | inside a directory |
 
 `~` is the caller's home; nothing else is expanded, and `${…}` is an error. Other spellings of a mode with `b`, such as
-`wb`, mean the same as without. Append is held for Python code; native code can overwrite such a file, and the receipt says so.
+`wb`, mean the same as without. Append is held for Python code; native code can overwrite such a file, and the receipt
+says so.
 What is granted for writing only, below a directory that can be read (the project, the home), can be read.""",
     "resources.env": """\
 The value is the one of `source`; if the source says *not found*, the `default`. Without a `source` the `default` is the
