@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import subprocess
 
 import pytest
 
@@ -293,18 +292,6 @@ def test_a_server_that_is_none(resolve):
         (problem,) = problems(resolve, {"VAULT_ADDR": address, "VAULT_TOKEN": CASE_TOKEN}, P="vault://secret/a#b")
         thread.join()
     assert "not an HTTP answer" in problem
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return cert, key
 
 
 def test_tls_needs_a_trusted_certificate(resolve, certificate):
