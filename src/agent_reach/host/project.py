@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import os
 
+from agent_reach._util.protected import IN_GIT, WHOLE
 from agent_reach.errors import Unavailable
 from agent_reach.host.model import ProjectFact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from types import ModuleType
 
 # CONTRACT section 3. Contracts are hidden as well: a program has no use for the list of what it may reach.
 _HIDDEN_NAMES = frozenset((".git", "reach.lock", "reach.yaml"))
 _HIDDEN_STARTS = (".env", "id_")
 _HIDDEN_ENDS = (".pem", ".key", ".reach.yaml", "-reach.yaml")
-# Things in a writable directory that other programs of the host run or obey later (CONTRACT section 4).
-_PROTECTED = (
-    ".envrc",
-    ".vscode",
-    ".idea",
-    ".pre-commit-config.yaml",
-    ".reach",
-    "reach.lock",
-    ".git/hooks",
-    ".git/config",
-)
 _CONTRACT_ENDS = (".reach.yaml", "-reach.yaml")
 _CODE = (".py", ".pyi", ".pyx", ".pth", ".so", ".typed")
 # Looking for hidden names costs about 2 us an entry; a tree beyond this needs `project: {read: code}`.
 _MOST_ENTRIES = 50_000
+_MOST_GRANTED = 200_000
+_GRANT_LESS = "grant the directories below it that the program needs"
 
 
 def look_at_project(
@@ -51,21 +43,8 @@ def look_at_project(
     """
     masks: list[tuple[str, str]] = []
     about = os.stat(root)
-    pending, seen = [root], 0
-    while pending:
-        directory = pending.pop()
-        try:
-            entries = list(os.scandir(directory))
-        except OSError:
-            continue
-        seen += len(entries)
-        if seen > _MOST_ENTRIES:
-            raise Unavailable(
-                "a project of that size",
-                needed=f"at most {_MOST_ENTRIES} entries below {root} to look for hidden names",
-                found="more",
-                fix="write `project: {read: code}`, or put the contract beside the code",
-            )
+    fix = "write `project: {read: code}`, or put the contract beside the code"
+    for directory, entries, pending in _walk(root, _MOST_ENTRIES, "a project", "hidden names", fix):
         for entry in entries:
             kind = _kind(entry)
             if (
@@ -77,6 +56,38 @@ def look_at_project(
             elif kind == "directory" and entry.path not in skip:
                 pending.append(entry.path)
     return ProjectFact(root=root, masks=tuple(masks), device=about.st_dev, inode=about.st_ino)
+
+
+def _walk(
+    root: str, most: int, what: str, sought: str, fix: str
+) -> Iterator[tuple[str, list[os.DirEntry[str]], list[str]]]:
+    """Yield every directory from `root` down with its entries, none where we may not list it.
+
+    Args:
+        root: directory to start from.
+        most: most entries to look at.
+        what: the root, for the message.
+        sought: what is looked for, for the message.
+        fix: what to do when there are more.
+
+    Returns:
+        Path, entries, and the list to which the caller adds the directories to go into.
+
+    Raises:
+        Unavailable: there are more entries.
+    """
+    pending, seen = [root], 0
+    while pending:
+        directory = pending.pop()
+        try:
+            entries = list(os.scandir(directory))
+        except OSError:
+            entries = []
+        seen += len(entries)
+        if seen > most:
+            needed = f"at most {most} entries below {root} to look for {sought}"
+            raise Unavailable(f"{what} of that size", needed=needed, found="more", fix=fix)
+        yield directory, entries, pending
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
@@ -113,20 +124,7 @@ def special_entries(root: str) -> tuple[tuple[str, str], ...]:
         Unavailable: the tree is too large to be looked through.
     """
     found: list[tuple[str, str]] = []
-    pending, seen = [root], 0
-    while pending:
-        try:
-            entries = list(os.scandir(pending.pop()))
-        except OSError:
-            continue
-        seen += len(entries)
-        if seen > _MOST_ENTRIES * 4:
-            raise Unavailable(
-                "a granted directory of that size",
-                needed=f"at most {_MOST_ENTRIES * 4} entries below {root} to look for sockets and devices",
-                found="more",
-                fix="grant the directories below it that the program needs",
-            )
+    for _, entries, pending in _walk(root, _MOST_GRANTED, "a granted directory", "sockets and devices", _GRANT_LESS):
         for entry in entries:
             kind = _kind(entry)
             if kind == "special":
@@ -148,22 +146,8 @@ def protected_below(root: str, *, contract: str, environment: str) -> tuple[tupl
         Unavailable: the tree is too large to be looked through.
     """
     found: list[tuple[str, str]] = []
-    pending, seen = [root], 0
-    while pending:
-        directory = pending.pop()
+    for directory, entries, pending in _walk(root, _MOST_GRANTED, "a writable grant", "protected names", _GRANT_LESS):
         found += protected_entries(directory, contract=contract, environment=environment)
-        try:
-            entries = list(os.scandir(directory))
-        except OSError:
-            continue
-        seen += len(entries)
-        if seen > _MOST_ENTRIES * 4:
-            raise Unavailable(
-                "a writable grant of that size",
-                needed=f"at most {_MOST_ENTRIES * 4} entries below {root} to look for protected names",
-                found="more",
-                fix="grant the directories below it that the program needs",
-            )
         pending += [
             entry.path
             for entry in entries
@@ -181,7 +165,7 @@ def protected_entries(root: str, *, contract: str, environment: str) -> tuple[tu
         environment: prefix of the active virtual environment.
     """
     found = []
-    for name in _PROTECTED:
+    for name in (*WHOLE, *IN_GIT):
         path = os.path.join(root, name)
         if os.path.lexists(path) and not os.path.islink(path):
             found.append((path, "directory" if os.path.isdir(path) else "file"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_reach._util import protected
 from agent_reach.plan import layout
 
 TYPE_CHECKING = False
@@ -41,7 +42,7 @@ def table(contract: Contract, facts: Facts) -> bytes:
         "write": scratch + granted,
         "granted": granted,
         "append": [name for grant, fact in grants if grant.mode.rstrip("b") == "a" for name in (fact.path, fact.real)],
-        "protected": layout.PROTECTED,
+        "protected": protected.NAMES,
         "port": [str(rule.port) for rule in contract.network],
         "hidden": [path for path, _ in facts.project.masks],
         "home": [] if facts.private else [facts.caller.home],

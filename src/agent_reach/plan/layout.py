@@ -11,17 +11,6 @@ if TYPE_CHECKING:
 
     Mount = Bind | Scratch | Text | Link | Mask | Pin | Staged
 
-# Things that other programs of the host run or obey later (CONTRACT section 4).
-PROTECTED = (
-    ".envrc",
-    ".git",
-    ".idea",
-    ".pre-commit-config.yaml",
-    ".reach",
-    ".vscode",
-    "reach.lock",
-    "reach.yaml",
-)
 GUARD = "/run/reach"
 SECRETS = "/run/secrets"
 STUB_ADDRESS = "127.0.0.53"

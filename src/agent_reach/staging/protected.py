@@ -10,24 +10,13 @@ from __future__ import annotations
 import os
 import stat
 
+from agent_reach._util.protected import IN_GIT, NAMES
 from agent_reach.outcome import Denial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-NAMES = (
-    ".envrc",
-    ".git",
-    ".git/config",
-    ".git/hooks",
-    ".idea",
-    ".pre-commit-config.yaml",
-    ".reach",
-    ".vscode",
-    "reach.lock",
-    "reach.yaml",
-)
 _MOST_ENTRIES = 200_000
 
 
@@ -40,7 +29,7 @@ def unmounted(directories: Iterable[str]) -> tuple[tuple[str, str], ...]:
     Returns:
         Path, and what the link says, empty for nothing.
     """
-    paths = (os.path.join(directory, name) for directory in directories for name in NAMES)
+    paths = (os.path.join(directory, name) for directory in directories for name in (*NAMES, *IN_GIT))
     return tuple((path, _link(path)) for path in paths if not _is_mounted(path) and _stands_alone(path))
 
 
@@ -51,7 +40,7 @@ def _is_mounted(path: str) -> bool:
 
 def _stands_alone(path: str) -> bool:
     """Say whether nothing above the path is in the list: a `.git` that appears is moved as a whole."""
-    return not path.endswith((".git/config", ".git/hooks")) or _is_mounted(os.path.dirname(path))
+    return not path.endswith(IN_GIT) or _is_mounted(os.path.dirname(path))
 
 
 def _link(path: str) -> str:
