@@ -24,7 +24,7 @@ class Relay:
     Args:
         source: where bytes come from; closed at the end of file.
         sink: where they go.
-        poll: the launcher's poll object; the relay registers what it waits for.
+        poll: the launcher's poll object; the relay registers what it waits for, so no two may share a descriptor.
         owns_sink: close the sink when the source has ended (the program's input).
         bound: most bytes to pass on, or None; what is beyond is dropped, and `over` says so.
     """
@@ -41,6 +41,7 @@ class Relay:
         self.count = 0
         self.over = False
         self.open = True
+        self._awaited = source
         poll.register(source, _POLLIN)
 
     def handle(self, descriptor: int) -> None:
@@ -79,40 +80,24 @@ class Relay:
             while self._pending:
                 self._pending = self._pending[os.write(self._sink, self._pending) :]
         except BlockingIOError:
-            self._poll.unregister(self.source)
-            self._poll.register(self._sink, _POLLOUT)
+            self._wait_for(self._sink, _POLLOUT)
             return
         except (BrokenPipeError, ConnectionResetError):
             self.finish()
             return
-        if self._owns_sink or self._rested():
-            self._resume()
+        if self._awaited != self.source:
+            self._wait_for(self.source, _POLLIN)
 
-    def _rested(self) -> bool:
-        """Say whether the sink was being waited for."""
-        try:
-            self._poll.unregister(self._sink)
-        except KeyError:
-            return False
-        return True
-
-    def _resume(self) -> None:
-        """Wait for the source again."""
-        if self._owns_sink:
-            self._rested()
-        self._poll.register(self.source, _POLLIN)
+    def _wait_for(self, descriptor: int, events: int) -> None:
+        """Wait for one side only: a sink that is full says so before the source is read again."""
+        self._poll.unregister(self._awaited)
+        self._poll.register(descriptor, events)
+        self._awaited = descriptor
 
     def finish(self) -> None:
         """Stop, and close what is ours."""
         if not self.open:
             return
         self.open = False
-        for descriptor in (self.source, self._sink):
-            try:
-                self._poll.unregister(descriptor)
-            except KeyError:
-                continue
-        if self._owns_sink:
-            os.close(self._sink)
-        else:
-            os.close(self.source)
+        self._poll.unregister(self._awaited)
+        os.close(self._sink if self._owns_sink else self.source)

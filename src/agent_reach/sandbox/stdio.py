@@ -130,6 +130,8 @@ class Wires:
             self._relays.append(Relay(0, os.dup(master), self._poll, owns_sink=True))
         # What the program's terminal shows, its echo of the input included, goes to the caller's.
         sink = next(index for index in (1, 2, 0) if self._outer[index] == _TERMINAL)
+        if sink == 0:  # what is typed is read from there, by the other relay
+            sink = os.dup(0)
         self._relays.append(Relay(master, sink, self._poll, bound=self._bound))
 
     def stop_with_program(self) -> None:

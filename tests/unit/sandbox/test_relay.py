@@ -157,3 +157,26 @@ def test_a_socket_that_was_reset_ends_the_relay(world: World) -> None:
     relay.handle(world.source)
     assert not relay.open
     caller.close()
+
+
+@pytest.mark.parametrize("owns_sink", [False, True])
+def test_a_reader_that_takes_a_little_at_a_time_gets_everything(owns_sink: bool) -> None:
+    world = World(owns_sink=owns_sink)
+    data = os.urandom(1 << 18)
+    arrived, view = b"", memoryview(data)
+    os.set_blocking(world.inlet, False)
+    for _ in range(1_000):
+        if view:
+            with contextlib.suppress(BlockingIOError):
+                view = view[os.write(world.inlet, view) :]
+        elif world.inlet >= 0:
+            os.close(world.inlet)
+            world.inlet = -1
+        world.turn()
+        with contextlib.suppress(BlockingIOError):
+            arrived += os.read(world.outlet, 8 << 10)
+        if not world.relay.open and len(arrived) == len(data):
+            break
+    assert arrived == data
+    assert not world.relay.open
+    world.close()
