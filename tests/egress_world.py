@@ -14,7 +14,6 @@ import time
 from agent_reach.contract.model import NetRule
 from agent_reach.egress import addresses
 from agent_reach.egress.broker import Broker
-from agent_reach.egress.names import ROUTES
 from agent_reach.egress.policy import Policy
 from agent_reach.egress.resolve import Resolved, Resolver
 from agent_reach.linux import _syscalls, caps, fdpass, namespaces, netlink, pidfd
@@ -22,6 +21,7 @@ from agent_reach.linux.abi.prctl import PR_SET_NO_NEW_PRIVS
 from agent_reach.linux.seccomp import notify
 from agent_reach.linux.seccomp.compile import build
 from agent_reach.linux.seccomp.options import FilterOptions
+from agent_reach.sandbox.init import FAKE_RANGES
 
 MS_REC_PRIVATE = 0x4000 | 0x40000
 MS_BIND = 0x1000
@@ -64,7 +64,7 @@ class World:
         found = self.hosts(name) if callable(self.hosts) else self.hosts.get(name, ())
         return Resolved(tuple(addresses.parse(one) for one in found), not found)
 
-    def run(self, code, *args, timeout=30, env=None, python="", during=None):
+    def run(self, code, *args, timeout=30, env=None, python=""):
         """Run Python code inside and return how it ended.
 
         Args:
@@ -73,7 +73,6 @@ class World:
             timeout: seconds until it is killed and the test fails.
             env: environment of the program.
             python: interpreter.
-            during: called once with the child's pid when it runs.
         """
         # Not the venv's: in a clone below /tmp, all of it but SOURCE is out of sight inside.
         command = [python or os.path.realpath(sys.executable), "-I", "-c", code, *map(str, args)]
@@ -111,8 +110,6 @@ class World:
             stack.callback(broker.close)
             ours.send(b"go")
             ours.close()
-            if during:
-                threading.Thread(target=during, args=(pid,), daemon=True).start()
             status = _serve(broker, watch, pid, timeout)
             output.seek(0)
             return Ended(status, output.read().decode(errors="replace"), broker, events)
@@ -142,7 +139,7 @@ class World:
 
 def _set_up_network():
     """Return the resolver's sockets in this new namespace."""
-    netlink.bring_up(ROUTES)
+    netlink.bring_up(FAKE_RANGES)
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind((STUB, 53))
     tcp = socket.socket()

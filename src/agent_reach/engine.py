@@ -157,7 +157,7 @@ class _Assembly:
     """Resolves what the contract grants, and remembers what for, never with what."""
 
     def __init__(self, prepared: Prepared, environ: Mapping[str, str], progress: Progress | None) -> None:
-        self.prepared = self._prepared = prepared
+        self.prepared = prepared
         self._environ = environ
         self._progress = progress
         self.journal: Journal | None = None
@@ -174,7 +174,7 @@ class _Assembly:
         """
         from agent_reach.sandbox.launch import Assembled
 
-        prepared = self._prepared
+        prepared = self.prepared
         environment = dict(prepared.plan.environment)
         staged: dict[int, bytes] = {}
         if prepared.request.use_record:
@@ -192,7 +192,7 @@ class _Assembly:
         """Resolve the environment's entries; return the content of those that are delivered as files."""
         from agent_reach.providers.resolve import resolve_env
 
-        prepared = self._prepared
+        prepared = self.prepared
         resolved = resolve_env(
             prepared.contract.env,
             caller_env=self._environ,
@@ -211,14 +211,14 @@ class _Assembly:
 
     def _stage(self) -> dict[int, bytes]:
         """Fetch the files that have a source."""
-        grants = [(number, grant) for number, grant in enumerate(self._prepared.contract.files) if grant.source]
+        grants = [(number, grant) for number, grant in enumerate(self.prepared.contract.files) if grant.source]
         if not grants:
             return {}
         from agent_reach.audit import record
         from agent_reach.staging.fetch import stage_all
 
-        base = os.path.dirname(self._prepared.contract.path)
-        contents, staged = stage_all(grants, base, home=self._prepared.caller.home, progress=self._progress)
+        base = os.path.dirname(self.prepared.contract.path)
+        contents, staged = stage_all(grants, base, home=self.prepared.caller.home, progress=self._progress)
         self.staged = tuple(record.StagedFile(file.path, file.source, file.sha256, file.size) for file in staged)
         return contents
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from agent_reach._util.record import Record
+from agent_reach.audit.place import record_place
 from agent_reach.contract import load
 from agent_reach.errors import ContractError, Finding, Unavailable
 from agent_reach.host import caller as host_caller
@@ -92,13 +93,10 @@ class Prepared(Record):
 
 def places(environ: Mapping[str, str], home: str, *, use_cache: bool = True) -> Places:
     """Choose the directories of CONTRACT section 10."""
-    state = environ.get("XDG_STATE_HOME", "")
-    if not state.startswith("/"):
-        state = "/var/lib" if os.geteuid() == 0 else os.path.join(home, ".local/state")
     cache = environ.get("XDG_CACHE_HOME", "")
     if not cache.startswith("/"):
         cache = os.path.join(home, ".cache")
-    return Places(os.path.join(state, "reach"), os.path.join(cache, "reach") if use_cache else "")
+    return Places(record_place(environ, home), os.path.join(cache, "reach") if use_cache else "")
 
 
 def find_document(request: Request, caller: Caller) -> tuple[str | None, bytes | None]:

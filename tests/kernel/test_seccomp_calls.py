@@ -67,7 +67,6 @@ def send_fast(flags):
         sender.sendto(b"x", flags, listener.getsockname())
 
 
-NO_FD = 1 << 20
 # name of the class: (refused, its error, allowed twin, the twin's error)
 CLASSES = {
     "set-id mode": (

@@ -105,8 +105,7 @@ class Journal:
         """
         body = dumps(record)
         with self.locked():
-            head = self._recover()
-            entry, _head = self._add(head, body)
+            entry, _head = self._add(self.recover(), body)
             return entry
 
     def locked(self) -> _Lock:
@@ -151,9 +150,6 @@ class Journal:
 
     def recover(self) -> Head:
         """Bring head and journal together after a death, and return the head (under the lock)."""
-        return self._recover()
-
-    def _recover(self) -> Head:
         head = self.head()
         if head is None:
             return self._without_head()

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
-HANGUP = select.EPOLLHUP
 
 _AT_ONCE = 64
 

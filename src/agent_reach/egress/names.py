@@ -23,7 +23,6 @@ SLOTS = 4  # addresses per name, so that a program's own fail-over over several 
 PREFIX4 = b"\xc6\x12"  # 198.18.0.0/16
 SINK4 = b"\xc6\x13"  # 198.19.0.0/16
 PREFIX6 = b"\xfd\x19\x80\x00" + bytes(8)  # fd19:8000::/96, the last four bytes are the IPv4 twin
-ROUTES = ((b"\xc6\x12\x00\x00", 15), (b"\xfd\x19\x80\x00" + bytes(12), 64))
 
 _POOL = 1 << 16
 _FIRST = 256  # 198.18.0.x is left free: programs guess low addresses

@@ -13,7 +13,6 @@ LARGEST = 128  # struct sockaddr_storage; connect(2) gives EINVAL beyond it
 
 _INET_BYTES = 16
 _INET6_BYTES = 24  # RFC 2133, without the scope
-_INET6_SCOPE = 28
 _UNIX_BYTES = 110
 _FAMILY = 2
 

@@ -10,7 +10,6 @@ SO_NETNS_COOKIE = 71  # Linux 5.14
 SO_BUF_LOCK = 72  # Linux 5.14; bit 0: the program has set the send buffer, bit 1: the receive buffer
 MPTCP = 262
 
-ESTABLISHED = 1
 SYN_SENT = 2
 SYN_RECEIVED = 3
 CLOSED = 7

@@ -22,7 +22,8 @@ class Guard:
     """An audit hook (PEP 578) that knows what the contract grants.
 
     Args:
-        table: sections ``read``, ``write``, ``hidden``, ``home``, ``library`` with paths, ``host`` with names.
+        table: sections ``read``, ``write``, ``granted``, ``append``, ``scratch``, ``hidden``, ``home``, ``library``
+            with paths, ``host`` and ``protected`` with names.
     """
 
     def __init__(self, table: dict[str, tuple[str, ...]]) -> None:

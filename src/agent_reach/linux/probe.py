@@ -225,8 +225,6 @@ def _obstacle(step: str, number: int) -> Obstacle:
         )
     if number == errno.ENOSPC:
         return Obstacle("user namespaces", found + " (limit reached)", "sysctl -w user.max_user_namespaces=15000")
-    if step == "namespaces" and number in (errno.EPERM, errno.ENOSYS, errno.EINVAL):
-        return Obstacle("user namespaces", found, _namespace_fix())
     return Obstacle("user namespaces", found, _namespace_fix())
 
 

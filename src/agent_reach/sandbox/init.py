@@ -22,7 +22,7 @@ _STUB_PORT = 53
 REPORT_BYTES = 20
 _SIGKILL = 9
 # Fake addresses of allowed and refused names; a whole range of the network namespace's own.
-_FAKE_RANGES = ((bytes((198, 18, 0, 0)), 15), (bytes((0xFD, 0x19, 0x80)) + bytes(13), 64))
+FAKE_RANGES = ((bytes((198, 18, 0, 0)), 15), (bytes((0xFD, 0x19, 0x80)) + bytes(13), 64))
 
 
 class InitEnds(Record):
@@ -112,7 +112,7 @@ def _start_network(steps: Steps) -> tuple[int, int]:
     import _socket
 
     steps.at("bring loopback up")
-    netlink.bring_up(_FAKE_RANGES)
+    netlink.bring_up(FAKE_RANGES)
     steps.at("bind resolver")
     datagram = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM | _socket.SOCK_CLOEXEC)
     datagram.bind((_STUB, _STUB_PORT))
