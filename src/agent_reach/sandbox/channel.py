@@ -6,6 +6,7 @@ import os
 import select
 
 from agent_reach.errors import SetupError
+from agent_reach.linux import fdpass
 from agent_reach.wire import frames
 
 TYPE_CHECKING = False
@@ -14,11 +15,7 @@ if TYPE_CHECKING:
 
 _AF_UNIX = 1
 _SOCK_SEQPACKET = 5
-_SOL_SOCKET = 1
-_SCM_RIGHTS = 1
-_INT = 4
 _MOST_DESCRIPTORS = 8
-_CMSG_HEADER = 16
 
 
 class Channel:
@@ -41,10 +38,8 @@ class Channel:
         Returns:
             False when the other end is gone.
         """
-        packed = b"".join(fd.to_bytes(_INT, "little") for fd in descriptors)
-        ancillary = [(_SOL_SOCKET, _SCM_RIGHTS, packed)] if descriptors else []
         try:
-            self._socket.sendmsg([frames.encode(fields)], ancillary, 0x4000)  # MSG_NOSIGNAL
+            fdpass.send(self._socket, frames.encode(fields), descriptors)
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
@@ -54,24 +49,13 @@ class Channel:
 
         Raises:
             FrameError: the other end broke the format.
+            OSError: EPROTO, more descriptors came than any message has.
         """
-        while True:
-            try:
-                data, ancillary, _, _ = self._socket.recvmsg(
-                    frames.MAX_FRAME + 2, _CMSG_HEADER + _INT * _MOST_DESCRIPTORS, 0x40000000
-                )  # MSG_CMSG_CLOEXEC
-            except InterruptedError:
-                continue
-            except ConnectionResetError:
-                return None
-            break
-        if not data:
+        try:
+            data, descriptors = fdpass.receive(self._socket, frames.MAX_FRAME + 2, _MOST_DESCRIPTORS)
+        except ConnectionResetError:
             return None
-        received = b"".join(payload for _, kind, payload in ancillary if kind == _SCM_RIGHTS)
-        descriptors = tuple(
-            int.from_bytes(received[at : at + _INT], "little") for at in range(0, len(received) - 3, _INT)
-        )
-        return frames.decode(data[2:]), descriptors
+        return (frames.decode(data[2:]), descriptors) if data else None
 
     def waiting(self) -> bool:
         """Say whether `receive` would return at once."""
