@@ -6,7 +6,6 @@ from agent_reach.errors import ContractError, Finding
 
 _START = "# /// script"
 _END = "# ///"
-_MARK = b"# /// script"
 
 
 def contract_in(source: bytes, name: str) -> bytes | None:
@@ -19,8 +18,6 @@ def contract_in(source: bytes, name: str) -> bytes | None:
     Raises:
         ContractError: the block is no TOML, or stands twice.
     """
-    if _MARK not in source:
-        return None
     blocks = list(_blocks(source.decode("utf-8", "replace").splitlines()))
     if not blocks:
         return None
@@ -34,10 +31,11 @@ def contract_in(source: bytes, name: str) -> bytes | None:
         metadata = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _refusal(name, line, f"the script block is no TOML: {error}") from None
-    contract = metadata.get("tool", {}).get("reach")
+    tool = metadata.get("tool")
+    contract = tool.get("reach") if isinstance(tool, dict) else None
     if contract is None:
         return None
-    if metadata.get("dependencies"):
+    if metadata.get("dependencies") and isinstance(contract, dict):
         contract = {**contract, "packages": {"requirements": metadata["dependencies"]}}
     # JSON is YAML: the ordinary reader checks it like any other document.
     return json.dumps(contract, indent=1, default=str).encode()

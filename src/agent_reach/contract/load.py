@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 
 from agent_reach.contract import cache
 from agent_reach.contract.model import Contract
-from agent_reach.contract.owner import read_owned
+from agent_reach.contract.owner import check_owner, read_owned
 from agent_reach.contract.sink import Refusal
 from agent_reach.errors import ContractError, Finding
 
@@ -34,7 +35,7 @@ def load(
         profile: name of the profile, or None for the contract's own choice.
         targets: names of targets, merged last in this order.
         home: the caller's home, for ``~``; empty when there is none.
-        cache_dir: directory of compiled contracts (`cache.directory`), or None.
+        cache_dir: directory of compiled contracts, or None.
         origin_name: what messages call the document instead of `path`, such as ``fd:3``.
         data: its content, when it was read already.
 
@@ -93,6 +94,7 @@ def inline(script: str) -> bytes | None:
     """
     try:
         with open(script, "rb", buffering=0) as stream:
+            status = os.fstat(stream.fileno())
             head = stream.read(_LONGEST_HEAD)
     except OSError:
         return None
@@ -101,7 +103,12 @@ def inline(script: str) -> bytes | None:
     from agent_reach.contract.inline import contract_in
 
     found = contract_in(head, script)
-    return found if found is None or _content(script, script, None) else None
+    if found is not None:
+        try:
+            check_owner(script, status)
+        except Refusal as refusal:
+            raise _error(refusal, script) from None
+    return found
 
 
 def discover(script: str | None, cwd: str, home: str) -> str | None:
@@ -169,8 +176,6 @@ def narrow_by_system(
     Raises:
         ContractError: one of them cannot be used; it is never passed over.
     """
-    import os
-
     if not os.path.lexists(directory):
         return contract
     from agent_reach.contract.system import narrow, policies
@@ -183,5 +188,9 @@ def _content(path: str, absolute: str, origin_name: str | None) -> bytes:
     try:
         return read_owned(absolute)
     except Refusal as refusal:
-        finding = Finding(refusal.code, refusal.message, file=origin_name or path, hint=refusal.hint)
-        raise ContractError((finding,)) from None
+        raise _error(refusal, origin_name or path) from None
+
+
+def _error(refusal: Refusal, name: str) -> ContractError:
+    """Return the failure of a whole document."""
+    return ContractError((Finding(refusal.code, refusal.message, file=name, hint=refusal.hint),))

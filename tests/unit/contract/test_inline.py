@@ -45,3 +45,14 @@ def test_a_block_that_cannot_be_read_is_refused_with_its_line(source, line):
     with pytest.raises(ContractError) as refused:
         contract_in(source, "job.py")
     assert (refused.value.findings[0].file, refused.value.findings[0].line) == ("job.py", line)
+
+
+@pytest.mark.parametrize("block", ["tool = 1", "[tool]", 'dependencies = ["a"]'])
+def test_other_values_of_tool_are_no_contract(block: str) -> None:
+    source = "# /// script\n# " + block + "\n# ///\n"
+    assert contract_in(source.encode(), "job.py") is None
+
+
+def test_a_contract_that_is_no_table_is_the_readers_to_refuse() -> None:
+    source = '# /// script\n# dependencies = ["a"]\n# tool = {reach = 5}\n# ///\n'
+    assert contract_in(source.encode(), "job.py") == b"5"
