@@ -85,7 +85,8 @@ def check(asked: Request, environ: Mapping[str, str], *, save: bool = False) -> 
     shown = shorten(path, caller.cwd)
     try:
         names = _profiles(path, data) if asked.profile is None else (asked.profile,)
-        contracts = [_load(asked.replace(profile=name), environ, caller) for name in names]
+        found = asked.replace(contract=path, contract_data=data)
+        contracts = [_load(found.replace(profile=name), environ, caller) for name in names]
         if save:
             _save(asked, contracts, caller)
     except ContractError as error:

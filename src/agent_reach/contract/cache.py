@@ -27,19 +27,6 @@ _MAX_ENTRIES = 256
 _DIGEST_CHARS = 64
 
 
-def directory(environ: Mapping[str, str], home: str) -> str | None:
-    """Return where compiled contracts are kept, or None when there is no such place.
-
-    Args:
-        environ: the caller's environment; a relative XDG_CACHE_HOME is ignored, as its specification asks.
-        home: the caller's home.
-    """
-    base = environ.get("XDG_CACHE_HOME", "")
-    if not base.startswith("/"):
-        base = f"{home}/.cache" if home.startswith("/") else ""
-    return f"{base}/reach/contracts" if base else None
-
-
 def entry_key(parts: Iterable[str], data: bytes) -> str:
     """Return the name of an entry: a digest of everything that the result depends on.
 

@@ -7,14 +7,13 @@ import posixpath
 from agent_reach.contract.check import check
 from agent_reach.contract.digest import digest
 from agent_reach.contract.documents import Document, Library, parse
-from agent_reach.contract.merge import overlay_all
-from agent_reach.contract.nodes import Doc, Map
 from agent_reach.contract.sink import Sink, shown, suggestion
 from agent_reach.errors import ContractError, Finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from agent_reach.contract.model import Contract
+    from agent_reach.contract.nodes import Doc, Map
 
 # Every profile is checked with all that it inherits, so that the work is the product of both.
 MAX_WORK = 1 << 20
@@ -48,14 +47,17 @@ def compile_contract(
     if len(data) * (1 + len(document.profiles) + len(document.targets)) > MAX_WORK:
         sink.add(document.root, "E_SIZE", "the contract has too many profiles for its size", "spread it over files")
         sink.raise_if_any()
-    for name in ("", *document.profiles):
-        check(library.whole(document, name), home, sink, complete=bool(name) or chosen == "")
+    contracts = {
+        name: check(library.whole(document, name), home, sink, complete=bool(name) or chosen == "")
+        for name in ("", *document.profiles)
+    }
     for name in document.targets:
         check(library.target(document, name), home, sink, complete=False)
     sink.raise_if_any()
-    whole = _with_targets(library, chosen, targets, sink)
-    contract = check(whole, home, sink)
-    sink.raise_if_any()
+    contract = contracts[chosen]
+    if targets:
+        contract = check(_with_targets(library, chosen, targets), home, sink)
+        sink.raise_if_any()
     parts = library.parts
     return (
         contract.replace(path=doc.path, digest=_digest(data, doc, parts), profile=chosen, targets=targets),
@@ -116,10 +118,10 @@ def _refuse(document: Document, message: str, hint: str, sink: Sink) -> None:
     sink.note(Finding("E_CHOICE", message, file=document.doc.display, hint=hint))
 
 
-def _with_targets(library: Library, chosen: str, targets: tuple[str, ...], sink: Sink) -> Map:
+def _with_targets(library: Library, chosen: str, targets: tuple[str, ...]) -> Map:
     document = library.main
     layers = [library.whole(document, chosen), *(library.target(document, target) for target in targets)]
-    return overlay_all(layers, Map(document.doc, 1, 1, "", {}), sink)
+    return library.laid(document, layers)
 
 
 def _digest(data: bytes, doc: Doc, parts: dict[str, bytes]) -> str:

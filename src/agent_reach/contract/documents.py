@@ -154,15 +154,16 @@ class Library:
 
     def whole(self, document: Document, name: str) -> Map:
         """Return a profile with everything that it builds on, as one holder."""
-        return self._laid(document, self.layers(document, name))
+        return self.laid(document, self.layers(document, name))
 
     def target(self, document: Document, name: str) -> Map:
         """Return a target with everything that it builds on, as one holder, without the top level."""
         walk = _Walk()
         self._add(document, document.targets[name], walk)
-        return self._laid(document, walk.layers)
+        return self.laid(document, walk.layers)
 
-    def _laid(self, document: Document, layers: list[Map]) -> Map:
+    def laid(self, document: Document, layers: list[Map]) -> Map:
+        """Lay holders over each other, the last on top."""
         return overlay_all(layers, Map(document.doc, 1, 1, "", {}), self._sink)
 
     def _visit(self, document: Document, name: str, walk: _Walk) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_reach.contract import cache
-from agent_reach.contract.cache import directory, entry_key, fetch, store
+from agent_reach.contract.cache import entry_key, fetch, store
 from agent_reach.contract.digest import digest
 from agent_reach.contract.load import load
 from agent_reach.contract.model import Contract, EnvGrant
@@ -57,13 +57,6 @@ def test_directory_and_files_are_the_callers_alone(place: str) -> None:
     assert os.stat(place).st_mode & 0o777 == 0o700
     assert os.stat(entry(place)).st_mode & 0o777 == 0o600
     assert os.listdir(place) == [f"{KEY}.json"]
-
-
-def test_where_it_is() -> None:
-    assert directory({"XDG_CACHE_HOME": "/c"}, "/home/a") == "/c/reach/contracts"
-    assert directory({"XDG_CACHE_HOME": "c"}, "/home/a") == "/home/a/.cache/reach/contracts"
-    assert directory({}, "/home/a") == "/home/a/.cache/reach/contracts"
-    assert directory({}, "") is None
 
 
 def test_keys_tell_every_part_apart() -> None:
