@@ -69,20 +69,18 @@ def store(place: str, key: str, contract: Contract, others: Mapping[str, bytes])
     """
     import json
 
+    from agent_reach._util.atomic import put
+
     body = json.dumps([encode(contract), [[path, digest([data])] for path, data in others.items()]])
     text = f"{digest([body.encode()])}\n{body}"
-    scratch = f"{place}/.{key}.{os.getpid()}"
     try:
         _make(place)
         if not _is_ours(os.lstat(place), stat.S_ISDIR):
             return
         _prune(place)
-        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode())
-        os.rename(scratch, f"{place}/{key}.json")
+        put(f"{place}/{key}.json", text.encode())
     except OSError:
-        _remove(scratch)
+        return
 
 
 def _is_ours(status: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
@@ -164,10 +162,3 @@ def _prune(place: str) -> None:
     by_age = sorted(names, key=lambda name: os.lstat(f"{place}/{name}").st_mtime)
     for name in by_age[: len(names) - _MAX_ENTRIES // 2]:
         os.unlink(f"{place}/{name}")
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:
-        return

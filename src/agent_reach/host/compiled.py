@@ -67,11 +67,9 @@ def _read(place: str, stamp: bytes) -> bytes | None:
 
 def _write(place: str, data: bytes) -> None:
     """Keep a result; a cache that cannot be written is no failure."""
-    temporary = f"{place}.{os.getpid()}"
+    from agent_reach._util.atomic import put
+
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as stream:
-            stream.write(data)
-        os.rename(temporary, place)
+        put(place, data)
     except OSError:
         return

@@ -40,18 +40,16 @@ def read(cache_dir: str, executable: str) -> Interpreter | None:
 
 def write(cache_dir: str, known: Interpreter) -> None:
     """Keep an answer; a cache that cannot be written is no failure."""
+    from agent_reach._util.atomic import put
+
     pairs = [("version", known.version), ("prefix", known.prefix), ("base_prefix", known.base_prefix)]
     pairs += [("stdlib", known.stdlib)]
     pairs += [("search", path) for path in known.search] + [("extra", path) for path in known.extra]
     body = "\0".join(f"{key}={value}" for key, value in pairs)
     try:
         os.makedirs(cache_dir, mode=0o700, exist_ok=True)
-        target = _file(cache_dir, known.executable)
-        temporary = f"{target}.{os.getpid()}"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as stream:
-            stream.write((_stamp(known) + "\0\0" + body).encode("utf-8", "surrogateescape"))
-        os.rename(temporary, target)
+        data = (_stamp(known) + "\0\0" + body).encode("utf-8", "surrogateescape")
+        put(_file(cache_dir, known.executable), data)
     except OSError:
         return
 

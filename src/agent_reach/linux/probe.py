@@ -290,12 +290,10 @@ def _remember(cache_dir: str, key: str, known: Abilities) -> None:
     """Keep the answer ``full``; a weaker one may be mended by the user at any time."""
     if known.tier != "full":
         return
+    from agent_reach._util.atomic import put
+
     try:
         os.makedirs(cache_dir, mode=0o700, exist_ok=True)
-        temporary = os.path.join(cache_dir, f"abilities.{os.getpid()}")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "w", encoding="ascii") as stream:
-            stream.write(f"{key}\0{known.landlock}")
-        os.rename(temporary, os.path.join(cache_dir, "abilities"))
+        put(os.path.join(cache_dir, "abilities"), f"{key}\0{known.landlock}".encode("ascii"))
     except OSError:
         return

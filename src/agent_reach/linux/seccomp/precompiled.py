@@ -89,14 +89,10 @@ def _read(path: str, signature: bytes) -> bytes:
 
 def _write(directory: str, name: str, signature: bytes, body: bytes) -> None:
     """Put a program into the cache in one step; a full or read-only disk is no reason to fail."""
-    temporary = os.path.join(directory, f".{name}.{os.getpid()}")
+    from agent_reach._util.atomic import put
+
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            os.write(descriptor, _header(signature, body) + b"\n" + body)
-        finally:
-            os.close(descriptor)
-        os.rename(temporary, os.path.join(directory, name))
+        put(os.path.join(directory, name), _header(signature, body) + b"\n" + body)
     except OSError:
         return
 
